@@ -33,7 +33,10 @@ impl Checkpoint {
     }
 
     /// The directory that the checkpoint's is made in must be there, as for RocksDB.
-    fn check_parent(&self, dir: &Path) -> Result<(), Failure> {
+    pub fn check_parent(&self, dir: &Path) -> Result<(), Failure> {
+        if dir.as_os_str().is_empty() {
+            return Err(Failure::invalid_argument("invalid checkpoint directory name"));
+        }
         match dir.parent() {
             Some(parent) if !parent.as_os_str().is_empty() && !self.0.vfs().exists(parent)? => {
                 let dir = dir.display();

@@ -155,7 +155,7 @@ fallible! {
         let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
         let is_parent_there = parent.map_or(Ok(true), |parent| vfs.exists(parent))?;
         if !is_parent_there || dir.as_os_str().is_empty() {
-            return Err(Error::io("create the directory", dir, std::io::ErrorKind::NotFound.into()).into());
+            return Err(Error::io("create directory", dir, std::io::Error::from_raw_os_error(libc::ENOENT)).into());
         }
         Ok(vfs.create_dir_all(dir)?)
     }

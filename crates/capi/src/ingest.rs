@@ -53,7 +53,7 @@ fn paths(files: Array<*const c_char>, count: Count) -> Vec<PathBuf> {
 impl Database {
     pub fn ingest(&self, family: &Arc<Family>, files: &[PathBuf], settings: &IngestSettings) -> Result<(), Failure> {
         if files.is_empty() {
-            return Err(Failure::invalid_argument("external_files is empty"));
+            return Err(Failure::invalid_argument("external_files[0] is empty"));
         }
         self.tell(&settings.kept);
         self.db.ingest(family, files, &settings.options).map_err(|error| self.refused(error))?;

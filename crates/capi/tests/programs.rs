@@ -77,6 +77,11 @@ fn files() {
 }
 
 #[test]
+fn forked() {
+    passes("forked");
+}
+
+#[test]
 fn full_disk() {
     passes("full_disk");
 }

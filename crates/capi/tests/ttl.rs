@@ -8,7 +8,7 @@ use std::process::Command;
 
 use common::{compile, run, succeed};
 use spillway::internal::export::ExportOptions;
-use spillway::internal::{Database as Db, OpenOptions};
+use spillway::internal::{Database as Db, OpenOptions, OtherFamilies};
 
 #[test]
 fn rocksdbs_tools_read_stamped_values() {
@@ -17,8 +17,15 @@ fn rocksdbs_tools_read_stamped_values() {
     succeed(run(&program).arg(dir.path()));
     let exported = dir.path().join("exported");
     let db = Db::open(dir.path().join("stamped"), &OpenOptions::default()).unwrap();
+    assert!(db.default_family().options().value_times, "an open with a ttl notes it for every later one");
     db.export(&exported, &ExportOptions::default()).unwrap();
     db.close().unwrap();
+    for (name, family) in [("to", "imported"), ("old", "default"), ("old", "short-lived"), ("plain", "default")] {
+        let all = OpenOptions { other_families: OtherFamilies::OpenWith(Box::default()), ..OpenOptions::default() };
+        let db = Db::open(dir.path().join(name), &all).unwrap();
+        assert!(db.family(family).unwrap().options().value_times, "{family} of {name}");
+        db.close().unwrap();
+    }
     // After a scan of such a database ldb 7.8 complains of families that there are not, and fails.
     let ldb = |args: &[&str]| {
         let output = Command::new("ldb").arg(format!("--db={}", exported.display())).args(args).output().unwrap();

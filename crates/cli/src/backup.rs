@@ -123,7 +123,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let as_json = args.json;
     match &args.action {
         Action::Create { database, backups, flush, adopt } => {
-            let source = database.open_to_copy(adopt.adopt)?;
+            let source = database.open_to_copy(adopt.adopt, &backups.dir)?;
             let engine = BackupEngine::open(&backups.dir, &BackupOptions::default())?;
             let long = Long::writing("backing up", || {
                 "no backup was made, and existing ones are unchanged; the same command starts again".to_owned()
@@ -270,11 +270,16 @@ fn confirm(to: &Path, files: &[PathBuf]) -> Outcome {
     }
 }
 
-/// Fails if a backup is damaged, for scripts; not for an unfinished one: it may never have been a backup.
+/// Fails if a backup is damaged or if there is none, for scripts; not for an unfinished one: it may never have been a
+/// backup.
 fn list(engine: &BackupEngine, as_json: bool, out: &mut dyn Write) -> Outcome {
     let (backups, damaged) = (engine.backups()?, engine.damaged_backups()?);
     let unfinished = engine.unfinished_backups()?;
-    if !damaged.is_empty() {
+    let is_empty = backups.is_empty() && damaged.is_empty() && unfinished.is_empty();
+    if is_empty && !as_json {
+        return Err(no_backup(engine));
+    }
+    if is_empty || !damaged.is_empty() {
         found_damage();
     }
     if as_json {
@@ -296,6 +301,10 @@ fn list(engine: &BackupEngine, as_json: bool, out: &mut dyn Write) -> Outcome {
         }
     }
     Ok(())
+}
+
+fn no_backup(engine: &BackupEngine) -> Failure {
+    Failure::refused(format!("there is no backup in {}", engine.dir().display()))
 }
 
 /// Prints for each backup whether it is whole. Fails if one is not, or if there is none.
@@ -322,7 +331,7 @@ fn verify(engine: &BackupEngine, id: Option<BackupId>, as_json: bool, out: &mut 
         verified.extend(others.into_iter().flatten().map(|damaged| (damaged.id, Some(damaged.error))));
     }
     if verified.is_empty() && !as_json {
-        return Err(Failure::refused(format!("there is no backup in {}", engine.dir().display())));
+        return Err(no_backup(engine));
     }
     if verified.is_empty() || verified.iter().any(|(_, error)| error.is_some()) {
         found_damage();

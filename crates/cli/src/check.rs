@@ -10,7 +10,7 @@ use spillway::internal::version::file_name::{self, FileType};
 use spillway::internal::vfs::RealVfs;
 use spillway::internal::{ErrorKind, shell};
 
-use crate::database::{DatabaseArgs, unfinished_beside};
+use crate::database::{PlaceArgs, unfinished_beside};
 use crate::failure::{Failure, Outcome, found_damage};
 use crate::long::{Long, Reached, Teller};
 use crate::settings::Settings;
@@ -24,16 +24,17 @@ use crate::{human, json};
 #[command(after_help = "Example:\n  spillway check --db /tmp/people")]
 pub struct Args {
     #[command(flatten)]
-    database: DatabaseArgs,
+    place: PlaceArgs,
     /// Prints JSON: one line, described in docs/cli.md.
     #[arg(long)]
     pub json: bool,
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let located = args.database.locate()?;
+    let database = args.place.database();
+    let located = database.locate()?;
     let (dir, vfs) = (&located.dir, RealVfs::new());
-    let settings = located.configure(Settings::load(&vfs, dir, args.database.options.as_deref())?);
+    let settings = located.configure(Settings::load(&vfs, dir, database.options.as_deref())?);
     let log_dir = Some(settings.db.wal_dir).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let teller = Teller::default();
     let long = watch(&teller)?;

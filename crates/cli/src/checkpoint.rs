@@ -8,7 +8,7 @@ use spillway::internal::check::{self, CheckOptions};
 use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{Database, shell};
 
-use crate::database::{AdoptArgs, DatabaseArgs};
+use crate::database::{AdoptArgs, PlaceArgs};
 use crate::export::nothing_at;
 use crate::failure::{Failure, Outcome, is_in_doubt};
 use crate::human;
@@ -21,7 +21,7 @@ use crate::long::Long;
 #[command(after_help = "Example:\n  spillway checkpoint --db /tmp/people --to /tmp/people-monday")]
 pub struct Args {
     #[command(flatten)]
-    database: DatabaseArgs,
+    place: PlaceArgs,
     /// Directory to create for the copy.
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
@@ -33,12 +33,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let database = args.place.database();
     let long = Long::writing("making the checkpoint", nothing_at(&args.to))?;
-    let last = args.database.checkpoint(args.adopt.adopt, &args.to);
+    let last = database.checkpoint(args.adopt.adopt, &args.to);
     drop(long);
     let (last, is_reported) = last?;
     if args.verify {
-        verify(&args.database.locate()?.dir, &args.to)?;
+        verify(&database.locate()?.dir, &args.to)?;
     }
     let (to, last) = (args.to.display(), human::count(last.0));
     let of = if is_reported || is_in_doubt() { "what was left of the writes" } else { "every write" };

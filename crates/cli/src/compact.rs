@@ -7,7 +7,7 @@ use spillway::internal::vfs::RealVfs;
 use spillway::internal::{Database, Family};
 
 use crate::bytes::Notation;
-use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
+use crate::database::{Access, AdoptArgs, FamilyArgs, PlaceArgs};
 use crate::failure::Outcome;
 use crate::human;
 use crate::long::Long;
@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    database: DatabaseArgs,
+    place: PlaceArgs,
     #[command(flatten)]
     family: FamilyArgs,
     #[command(flatten)]
@@ -40,8 +40,8 @@ pub struct Args {
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let parse = |text: &Option<String>| text.as_deref().map(|text| args.notation.parse(text)).transpose();
     let (from, to) = (parse(&args.from)?, parse(&args.to)?);
-    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: false })?;
-    let family = args.family.of(&db)?;
+    let access = Access::Write { adopt: args.adopt.adopt, create: false };
+    let (db, family) = args.place.database().open_family(access, &args.family)?;
     let mut options = CompactRangeOptions::default();
     if args.force {
         options.bottommost_level_compaction = BottommostLevelCompaction::ForceOptimized;

@@ -10,7 +10,8 @@ use spillway::internal::version::file_name::{self, FileType};
 use spillway::internal::version::{backup_dirs, incomplete, recover};
 use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{
-    DEFAULT_FAMILY, Database, DbOptions, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo, shell,
+    DEFAULT_FAMILY, Database, DbOptions, Error, ErrorKind, Family, FamilyOptions, OpenOptions, OtherFamilies, SeqNo,
+    shell,
 };
 
 use crate::failure::{Failure, Outcome, note, warn, warn_of_doubts};
@@ -20,7 +21,7 @@ use crate::settings::{Settings, Unsupported, is_file_name};
 const DIR_VARIABLE: &str = "SPILLWAY_DB";
 
 /// The database to work on.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct DatabaseArgs {
     /// Directory of the database. Default, if --config is not given either: the environment variable SPILLWAY_DB.
     #[arg(long, value_name = "DIR", conflicts_with = "config")]
@@ -42,12 +43,34 @@ pub struct DatabaseArgs {
     ignore_unsupported_options: bool,
 }
 
+/// The database to work on, of a command that takes no other words: its directory may stand alone.
+#[derive(clap::Args, Debug)]
+pub struct PlaceArgs {
+    /// Directory of the database; in place of --db.
+    #[arg(value_name = "DIR", conflicts_with_all = ["db", "config"])]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    named: DatabaseArgs,
+}
+
+impl PlaceArgs {
+    pub fn database(&self) -> DatabaseArgs {
+        let mut database = self.named.clone();
+        database.db = self.dir.clone().or(database.db);
+        database
+    }
+}
+
 /// The column family to work on.
 #[derive(clap::Args, Debug)]
 pub struct FamilyArgs {
     /// Column family.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_FAMILY)]
     pub family: String,
+    /// Values of the family end with the times of their writes, as RocksDB's DBWithTTL writes them, though the database does not say
+    /// so. A command that writes notes it in the database, for good.
+    #[arg(long)]
+    pub ttl: bool,
 }
 
 /// For commands that write.
@@ -98,10 +121,6 @@ impl Drop for ToCopy {
 }
 
 impl Located {
-    pub fn at(dir: &Path) -> Located {
-        Located { dir: dir.to_owned(), configured: None }
-    }
-
     /// The stored options under those of the configuration.
     pub fn configure(&self, mut stored: Settings) -> Settings {
         if let Some(configured) = &self.configured {
@@ -130,12 +149,21 @@ impl DatabaseArgs {
         let dir = dir.filter(|dir| !dir.as_os_str().is_empty()).ok_or_else(|| {
             Failure::refused(format!("which database? Say --db DIR or --config FILE, or set {DIR_VARIABLE}"))
         })?;
-        Ok(Located::at(&dir))
+        Ok(Located { dir, configured: None })
     }
 
     pub fn open(&self, access: Access) -> Outcome<Database> {
         let (dir, options) = self.options_for(access)?;
         Ok(self.opened(Database::open(&dir, &options)?, &options))
+    }
+
+    /// As [`open`](Self::open), and finds the family.
+    pub fn open_family(&self, access: Access, family: &FamilyArgs) -> Outcome<(Database, Arc<Family>)> {
+        let (dir, mut options) = self.options_for(access)?;
+        family.note_times(&mut options);
+        let db = self.opened(Database::open(&dir, &options)?, &options);
+        let family = family.of(&db)?;
+        Ok((db, family))
     }
 
     /// What is to be said of an opened database: its doubts, and whether it keeps the options given.
@@ -149,18 +177,20 @@ impl DatabaseArgs {
         warn_of_doubts(db)
     }
 
-    /// Opens the database to be copied. If a different process has it open, opens a temporary checkpoint beside it, with
-    /// shared tables.
-    pub fn open_to_copy(&self, adopt: bool) -> Outcome<ToCopy> {
+    /// Opens the database to be copied to `target`. If it is another user's, cannot be written to, or a different process has
+    /// it open, opens a temporary checkpoint, with shared tables: beside it or, where nothing can be made there, beside the
+    /// target.
+    pub fn open_to_copy(&self, adopt: bool, target: &Path) -> Outcome<ToCopy> {
         let (dir, mut options) = self.options_for(Access::Write { adopt, create: false })?;
         let report = note_report(&*options.vfs, &dir)?;
-        match Database::open(&dir, &options) {
-            Err(error) if error.kind() == ErrorKind::Busy => {}
-            opened => return Ok(ToCopy { db: self.opened(opened?, &options), report, beside: None }),
+        if let Some(db) = self.open_own(&dir, &options)? {
+            return Ok(ToCopy { db, report, beside: None });
         }
-        let mut name = dir.file_name().unwrap_or_default().to_owned();
+        let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let place = if can_be_written(parent) { &dir } else { target };
+        let mut name = place.file_name().unwrap_or_default().to_owned();
         name.push(".copying");
-        let beside = dir.with_file_name(name);
+        let beside = place.with_file_name(name);
         if options.vfs.exists(&beside)? {
             Database::destroy(&beside, None, &options.vfs)?; // left by a killed command
         }
@@ -179,16 +209,28 @@ impl DatabaseArgs {
     pub fn checkpoint(&self, adopt: bool, to: &Path) -> Outcome<(SeqNo, bool)> {
         let (dir, options) = self.options_for(Access::Write { adopt, create: false })?;
         let is_reported = note_report(&*options.vfs, &dir)?.is_some();
-        let last = match Database::open(&dir, &options) {
-            Err(error) if error.kind() == ErrorKind::Busy => Database::checkpoint_beside(&dir, &options, to)?,
-            opened => {
-                let db = self.opened(opened?, &options);
+        let last = match self.open_own(&dir, &options)? {
+            None => Database::checkpoint_beside(&dir, &options, to)?,
+            Some(db) => {
                 let last = db.checkpoint(to)?;
                 db.close()?;
                 last
             }
         };
         Ok((last, is_reported))
+    }
+
+    /// Opens the database for writing, so that all of it can be flushed. `None` where it is only to be read: a different process
+    /// has it open, or files of this process would lock its user out. A takeover is wanted all the same.
+    fn open_own(&self, dir: &Path, options: &OpenOptions) -> Outcome<Option<Database>> {
+        let is_own = rustix::fs::stat(dir).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw());
+        if !(is_own && can_be_written(dir) || options.adopt_rocksdb || options.db.best_efforts_recovery) {
+            return Ok(None);
+        }
+        match Database::open(dir, options) {
+            Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
+            opened => Ok(Some(self.opened(opened?, options))),
+        }
     }
 
     /// Opens the database for a reader that follows it. `own` is made, and stays empty.
@@ -200,8 +242,9 @@ impl DatabaseArgs {
 
     /// Opens a damaged database for reading. Missing tables fail only reads in their range; damaged WALs are salvaged.
     /// If WALs were salvaged, also returns the error of the ordinary open.
-    pub fn open_damaged(&self) -> Outcome<(Database, Option<Error>)> {
+    pub fn open_damaged(&self, family: &FamilyArgs) -> Outcome<(Database, Option<Error>)> {
         let (dir, mut options) = self.options_for(Access::Read)?;
+        family.note_times(&mut options);
         let error = match Database::open(&dir, &options) {
             Ok(db) => return Ok((warn_of_doubts(db), None)),
             Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => error,
@@ -285,6 +328,11 @@ impl DatabaseArgs {
         options.adopt_rocksdb = matches!(access, Access::Write { adopt: true, .. });
         Ok((dir, options))
     }
+}
+
+/// Whether the system lets this process make files in the directory.
+fn can_be_written(dir: &Path) -> bool {
+    rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
 /// Whether the directory has tables, MANIFESTs or WALs.
@@ -399,6 +447,25 @@ fn is_rocksdbs(vfs: &dyn Vfs, dir: &Path, access: Access) -> Outcome<bool> {
 }
 
 impl FamilyArgs {
+    /// Sets the option that `--ttl` stands for.
+    fn note_times(&self, options: &mut OpenOptions) {
+        if !self.ttl {
+            return;
+        }
+        let own = FamilyOptions { value_times: true, ..options.family_or_others(&self.family) };
+        if let Some((_, named)) = options.families.iter_mut().find(|(name, _)| *name == self.family) {
+            *named = own;
+            return;
+        }
+        let (mut named, rest) = match std::mem::take(&mut options.other_families) {
+            OtherFamilies::Refuse => (Vec::new(), Box::default()),
+            OtherFamilies::OpenWith(rest) => (Vec::new(), rest),
+            OtherFamilies::OpenBy { named, rest } => (named, rest),
+        };
+        named.insert(0, (self.family.clone(), own));
+        options.other_families = OtherFamilies::OpenBy { named, rest };
+    }
+
     pub fn of(&self, db: &Database) -> Outcome<Arc<Family>> {
         db.family(&self.family).ok_or_else(|| {
             let families = db.families();

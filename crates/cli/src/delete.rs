@@ -30,8 +30,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let key = args.notation.parse(&args.key)?;
     let until = args.until.as_deref().map(|until| args.notation.parse(until)).transpose()?;
-    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: false })?;
-    let family = args.family.of(&db)?;
+    let access = Access::Write { adopt: args.adopt.adopt, create: false };
+    let (db, family) = args.database.open_family(access, &args.family)?;
     match until {
         Some(until) => db.delete_range(&family, &key, &until, &WriteOptions::synced())?,
         None => db.delete(&family, &key, &WriteOptions::synced())?,

@@ -9,7 +9,7 @@ use spillway::internal::version::incomplete;
 use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{Database, DbOptions};
 
-use crate::database::{DatabaseArgs, unfinished_beside};
+use crate::database::{PlaceArgs, unfinished_beside};
 use crate::failure::{Failure, Outcome, note};
 use crate::settings::Settings;
 
@@ -18,7 +18,7 @@ use crate::settings::Settings;
 #[command(after_help = "Example:\n  spillway destroy --db /tmp/people --yes")]
 pub struct Args {
     #[command(flatten)]
-    database: DatabaseArgs,
+    place: PlaceArgs,
     /// Confirms the deletion; required.
     #[arg(long)]
     yes: bool,
@@ -26,7 +26,7 @@ pub struct Args {
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let vfs: Arc<dyn Vfs> = RealVfs::new();
-    let dir = &args.database.locate()?.dir;
+    let dir = &args.place.database().locate()?.dir;
     if let Some(what) = incomplete::what(&*vfs, dir)? {
         return destroy_unfinished(args, dir, &what, &vfs, out);
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use spillway::internal::export::ExportOptions;
 
-use crate::database::{AdoptArgs, DatabaseArgs};
+use crate::database::{AdoptArgs, PlaceArgs};
 use crate::failure::Outcome;
 use crate::human;
 use crate::long::Long;
@@ -20,7 +20,7 @@ use crate::long::Long;
 )]
 pub struct Args {
     #[command(flatten)]
-    database: DatabaseArgs,
+    place: PlaceArgs,
     /// Directory to create for the copy.
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
@@ -32,7 +32,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let source = args.database.open_to_copy(args.adopt.adopt)?;
+    let source = args.place.database().open_to_copy(args.adopt.adopt, &args.to)?;
     let long = Long::writing("exporting", nothing_at(&args.to))?;
     let summary = source.db.export(&args.to, &ExportOptions { copy_tables: args.copy, ..ExportOptions::default() });
     drop(long);

@@ -87,7 +87,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         }
         Action::Drop { name, database, adopt } => {
             let db = database.open(Access::Write { adopt: adopt.adopt, create: false })?;
-            let family = FamilyArgs { family: name.clone() }.of(&db)?;
+            let family = FamilyArgs { family: name.clone(), ttl: false }.of(&db)?;
             db.drop_family(&family)?;
             drop(family);
             Ok(db.close()?)

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use spillway::internal::ReadOptions;
+use spillway::internal::ttl::Times;
 
 use crate::bytes::{Notation, text, write_hex};
 use crate::database::{Access, DatabaseArgs, FamilyArgs};
@@ -28,9 +29,12 @@ pub struct Args {
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let key = args.notation.parse(&args.key)?;
-    let db = args.database.open(Access::Read)?;
-    let family = args.family.of(&db)?;
-    let Some(value) = db.get(&family, &key, &ReadOptions::default())? else {
+    let (db, family) = args.database.open_family(Access::Read, &args.family)?;
+    let mut found = db.get(&family, &key, &ReadOptions::default())?;
+    if let Some(times) = Times::of(db.vfs(), &family.options()) {
+        found = found.map(|stored| times.shown(stored)).transpose()?.flatten();
+    }
+    let Some(value) = found else {
         return Err(Failure::refused(format!("there is no key {}", text(args.key.as_bytes()))));
     };
     if args.notation.hex {

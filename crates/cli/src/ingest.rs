@@ -19,7 +19,7 @@ use spillway::internal::{
 use self::readable::{DamagedFile, Readable};
 use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
-use crate::failure::{Failure, Outcome, found_damage};
+use crate::failure::{Failure, Outcome, found_damage, note};
 use crate::human;
 use crate::interrupt::Interrupt;
 use crate::progress::Step;
@@ -35,6 +35,9 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 ///
 /// The tables' entries are newer than everything in the database (see --behind). If two tables overlap, the one named later
 /// is newer.
+///
+/// If the family's values carry times (a ttl), `table build --for` gives them to the tables. Tables without times are copied, and
+/// their values get the time of the ingest. --ttl says that values of the tables have times, too.
 ///
 /// Ctrl-C before the commit ends the command with nothing ingested and exit status 130. After the commit has begun it may
 /// come too late: everything is ingested, and the status is 0. A second Ctrl-C ends the command at once, with either
@@ -163,6 +166,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         verify_checksums_before_ingest: !args.no_verify,
         allow_db_generated_files: args.any_table,
         ingest_behind: args.behind,
+        value_times: args.family.ttl,
         fail_if_not_bottommost_level: args.bottommost_only,
         allow_blocking_flush: !args.no_blocking_flush,
         ..IngestOptions::default()
@@ -171,8 +175,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         // A missing file must not leave a new database.
         args.files.iter().try_for_each(|file| RealVfs::new().metadata(file).map(drop))?;
     }
-    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: args.create })?;
-    let family = args.family.of(&db)?;
+    let access = Access::Write { adopt: args.adopt.adopt, create: args.create };
+    let (db, family) = args.database.open_family(access, &args.family)?;
     let interrupt = Interrupt::default();
     interrupt.listen()?;
     let readable = match args.skip_damaged {
@@ -243,7 +247,7 @@ pub fn ingest(
     let vfs = RealVfs::new();
     let start = vfs.now();
     let progress = Arc::<IngestProgress>::default();
-    let watch = Watch::begin(&*vfs, progress.clone(), interrupt.clone())?;
+    let watch = Watch::begin(&*vfs, progress.clone(), interrupt.clone());
     let request = IngestRequest { excise, ..IngestRequest::new(family.clone(), files) };
     let prepared = db.prepare_ingest(&[request], options, &progress)?;
     interrupt.check()?;
@@ -271,11 +275,12 @@ fn place(db: &Database, family: &Arc<Family>) -> Outcome {
 struct Watch {
     /// Never sent to. Dropping it ends the thread; it is dropped before the job is joined.
     _end: mpsc::Sender<()>,
-    _job: Job<()>,
+    /// `None` where no thread can be had: the ingest goes on, and Ctrl-C ends it between its halves alone.
+    _job: Option<Job<()>>,
 }
 
 impl Watch {
-    fn begin(vfs: &dyn Vfs, progress: Arc<IngestProgress>, interrupt: Interrupt) -> Outcome<Watch> {
+    fn begin(vfs: &dyn Vfs, progress: Arc<IngestProgress>, interrupt: Interrupt) -> Watch {
         let (end, ended) = mpsc::channel();
         let step = Step::begin("preparing", Some(0));
         let job = Job::start(vfs, "progress", move || {
@@ -288,8 +293,11 @@ impl Watch {
                 }
             }
             step.end();
-        })?;
-        Ok(Watch { _end: end, _job: job })
+        });
+        if let Err(error) = &job {
+            note(&format!("no progress is shown: {error}"));
+        }
+        Watch { _end: end, _job: job.ok() }
     }
 }
 
@@ -400,7 +408,7 @@ mod tests {
             file
         });
         let progress = Arc::<IngestProgress>::default();
-        let watch = Watch::begin(&*RealVfs::new(), progress.clone(), Interrupt::default()).ok().unwrap();
+        let watch = Watch::begin(&*RealVfs::new(), progress.clone(), Interrupt::default());
         let request = IngestRequest::new(db.default_family(), files.to_vec());
         drop(db.prepare_ingest(&[request], &IngestOptions::default(), &progress).unwrap());
         // The bytes may be drawn later than the tables: the screen is refreshed between the two.

@@ -17,6 +17,7 @@ use spillway::internal::{Database, DbOptions, Doubt, Family, FamilyOptions, Lost
 use crate::bytes::hex;
 use crate::failure::Outcome;
 use crate::human;
+use crate::stats::Queued;
 
 /// Prints a value on its own line.
 pub fn print(value: &Value, out: &mut dyn Write) -> Outcome {
@@ -33,14 +34,17 @@ pub fn family(db: &Database, family: &Family) -> Value {
     let options = family.options();
     let levels = db.levels(family);
     let number = |name: &str| db.int_property(family, name).unwrap_or_default();
+    let queued = Queued::of(db, family);
     json!({
         "name": family.name(),
         "id": family.id().0,
         "order": options.order.name(),
         "merge_operator": options.merge_operator.as_ref().map(|operator| operator.name().to_owned()),
         "levels": levels.iter().map(level).collect::<Vec<_>>(),
-        "tables": levels.iter().map(|level| level.files as u64).sum::<u64>(),
-        "table_bytes": levels.iter().map(|level| level.bytes).sum::<u64>(),
+        "tables": levels.iter().map(|level| level.files as u64).sum::<u64>() + queued.tables,
+        "table_bytes": levels.iter().map(|level| level.bytes).sum::<u64>() + queued.bytes,
+        "queued_tables": queued.tables,
+        "queued_table_bytes": queued.bytes,
         "keys_estimate": number("rocksdb.estimate-num-keys"),
         "entries_in_memory":
             number("rocksdb.num-entries-active-mem-table") + number("rocksdb.num-entries-imm-mem-tables"),

@@ -1,5 +1,6 @@
 //! `spillway load`: a file's records into a family.
 
+mod seen;
 mod tables;
 mod watch;
 
@@ -10,9 +11,11 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
+use spillway::internal::ttl::Times;
 use spillway::internal::vfs::RealVfs;
 use spillway::internal::{Database, Family, WriteBatch, WriteOptions};
 
+use self::seen::{Repeated, Seen};
 use self::watch::Watch;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
 use crate::failure::{Failure, Outcome};
@@ -44,6 +47,8 @@ const NOTHING_LOADED: &str = "nothing was loaded";
 /// kv: key, tab and value on each line, as `scan` prints them. \\, \t, \n, \r and \xNN are escapes, unless --raw is given;
 /// with --hex every byte is two hexadecimal digits.
 ///
+/// Without --format the format is recognised by the file's name, or by its first line, and told.
+///
 /// Files are UTF-8, plain or compressed by gzip or Zstandard; the compression is recognised by their first bytes.
 ///
 /// --via puts writes batches. A batch survives a kill of the process as soon as it is written, and a power loss when the
@@ -54,7 +59,7 @@ const NOTHING_LOADED: &str = "nothing was loaded";
 /// the database atomically, at the end. If the load ends early, nothing is loaded.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  spillway load people.csv --db /tmp/people --format csv --key surname,name
+  spillway load people.csv --db /tmp/people --key surname,name
   spillway load UnicodeData.txt --db /tmp/unicode --format csv --delimiter ';' --no-header --key 1
   spillway load events-*.json.gz --db /tmp/events --format ndjson --key time,id --key-separator :
   spillway load big.tsv --db /tmp/big --format tsv --via ingest --memory 4G
@@ -136,30 +141,47 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let interrupt = Interrupt::default();
     interrupt.listen()?;
     let mut input = interrupt.explain(Input::open(&args.input, &args.files, &interrupt), NOTHING_LOADED)?;
-    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: !args.no_create })?;
-    interrupt.explain(input.pass_over(args.skip), NOTHING_LOADED).map_err(|failure| failure.with(NOTHING_LOADED))?;
+    // Before the database is made: an input without a good record leaves none.
+    let ahead = input.pass_over(args.skip).and_then(|()| input.look_ahead());
+    if !interrupt.explain(ahead, NOTHING_LOADED).map_err(|failure| failure.with(NOTHING_LOADED))? {
+        input.skipped().check(args.skip)?;
+    }
+    let access = Access::Write { adopt: args.adopt.adopt, create: !args.no_create };
+    let (db, family) = args.database.open_family(access, &args.family)?;
     match args.via {
-        Via::Puts => load(args, db, input, &interrupt, out),
-        Via::Ingest => tables::load(args, db, input, &interrupt, out),
+        Via::Puts => load(args, db, family, input, &interrupt, out),
+        Via::Ingest => tables::load(args, db, family, input, &interrupt, out),
     }
 }
 
-fn load(args: &Args, db: Database, mut input: Input<'_>, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
+fn load(
+    args: &Args,
+    db: Database,
+    family: Arc<Family>,
+    mut input: Input<'_>,
+    interrupt: &Interrupt,
+    out: &mut dyn Write,
+) -> Outcome {
     let vfs = RealVfs::new();
     let start = vfs.now();
     let db = Arc::new(db);
-    let watch = Watch::begin(db.clone(), args.family.of(&db)?, interrupt.clone())?;
+    let watch = Watch::begin(db.clone(), family.clone(), interrupt.clone())?;
+    let key = input.key();
     let mut loader = Loader {
         args,
         db: &db,
-        family: args.family.of(&db)?,
+        times: Times::of(db.vfs(), &family.options()),
+        family,
         batch: WriteBatch::new(),
+        payload_bytes: 0,
         tally: Tally::default(),
+        seen: Seen::default(),
         progress: Reading::begin(input.total_bytes(), input.counter()),
         out,
     };
     let loaded = loader.load(&mut input);
     let (so, tally) = (loader.so_far(input.skipped()), std::mem::take(&mut loader.tally));
+    let repeated = loader.seen.repeated();
     drop(loader);
     // Loaded records must survive a power loss from here on, however the load ended.
     let (loaded, closed) = watch.close(loaded, &db);
@@ -172,15 +194,20 @@ fn load(args: &Args, db: Database, mut input: Input<'_>, interrupt: &Interrupt, 
     input.skipped().check(tally.records + args.skip)?;
     let time = vfs.now().saturating_sub(start);
     match args.json {
-        true => json::print(&report(&tally, input.skipped(), time), out),
-        false => summary(&tally, input.skipped(), time, out),
+        true => json::print(&report(&tally, repeated, input.skipped(), time), out),
+        false => {
+            summary(&tally, input.skipped(), time, out)?;
+            tell_repeated(repeated, &key, out)
+        }
     }
 }
 
 /// The final report of `--json`.
-fn report(tally: &Tally, skipped: &Skipped, time: Duration) -> Value {
+fn report(tally: &Tally, repeated: Repeated, skipped: &Skipped, time: Duration) -> Value {
+    let (Repeated::Exactly(count) | Repeated::AtLeast(count)) = repeated;
     json!({
         "records": tally.records,
+        "repeated": count,
         "payload_bytes": tally.payload_bytes,
         "malformed": skipped.records(),
         "seconds": time.as_secs_f64(),
@@ -203,13 +230,28 @@ fn summary(tally: &Tally, skipped: &Skipped, time: Duration, out: &mut dyn Write
     skipped.show(out)
 }
 
+/// Says how many records replaced earlier ones of this load: a column that is no key shows here.
+fn tell_repeated(repeated: Repeated, key: &str, out: &mut dyn Write) -> Outcome {
+    let (about, count) = match repeated {
+        Repeated::Exactly(0) | Repeated::AtLeast(0) => return Ok(()),
+        Repeated::Exactly(count) => ("", count),
+        Repeated::AtLeast(count) => ("at least ", count),
+    };
+    let records = human::counted(count, "record", "records");
+    Ok(writeln!(out, "{about}{records} had the key of an earlier one, and replaced it; the key is {key}")?)
+}
+
 /// Writes records, batch by batch.
 struct Loader<'a> {
     args: &'a Args,
     db: &'a Database,
     family: Arc<Family>,
+    times: Option<Times>,
     batch: WriteBatch,
+    /// Of the batch's keys and values.
+    payload_bytes: u64,
     tally: Tally,
+    seen: Seen,
     progress: Reading,
     out: &'a mut dyn Write,
 }
@@ -225,7 +267,9 @@ impl Loader<'_> {
     fn read(&mut self, input: &mut Input<'_>) -> Outcome {
         let mut record = Record::default();
         while input.next(&mut record)? {
-            self.batch.put(self.family.id(), &record.key, &record.value);
+            self.batch.put(self.family.id(), &record.key, &Times::stored(self.times.as_ref(), &record.value));
+            self.payload_bytes += (record.key.len() + record.value.len()) as u64;
+            self.seen.note(&record.key);
             let is_full = u64::from(self.batch.count()) >= self.args.batch.unwrap_or(BATCH_RECORDS);
             if is_full || self.batch.len() >= BATCH_BYTES_MAX {
                 self.write()?;
@@ -239,9 +283,9 @@ impl Loader<'_> {
             return Ok(());
         }
         let written = self.db.write(&self.batch, &WriteOptions { sync: self.args.sync, ..WriteOptions::default() });
+        let payload_bytes = std::mem::take(&mut self.payload_bytes);
         if written.is_ok() {
-            let sizes = self.batch.iter().flatten().map(|record| record.key.len() + record.value.len());
-            self.tally.payload_bytes += sizes.sum::<usize>() as u64;
+            self.tally.payload_bytes += payload_bytes;
             self.tally.records += u64::from(self.batch.count());
         }
         self.batch.clear();
@@ -318,7 +362,8 @@ mod tests {
         let interrupt = Interrupt::default();
         let mut input = Input::open(&args.input, &args.files, &interrupt).ok().unwrap();
         input.pass_over(args.skip).ok().unwrap();
-        let failure = load(&args, db, input, &interrupt, &mut std::io::sink()).err().unwrap();
+        let family = db.default_family();
+        let failure = load(&args, db, family, input, &interrupt, &mut std::io::sink()).err().unwrap();
         let message = failure.message().unwrap();
         assert!(message.contains("\n20 records are loaded; --skip 25 goes on from there"), "{message}");
         assert_eq!(failure.status(), 1);
@@ -340,7 +385,8 @@ mod tests {
         let args = Line::parse_from(["load", &file, "--format", "kv", "--db", "/db"]).args;
         let interrupt = Interrupt::default();
         let input = Input::open(&args.input, &args.files, &interrupt).ok().unwrap();
-        let failure = load(&args, db, input, &interrupt, &mut std::io::sink()).err().unwrap();
+        let family = db.default_family();
+        let failure = load(&args, db, family, input, &interrupt, &mut std::io::sink()).err().unwrap();
         let message = failure.message().unwrap();
         assert!(message.contains("No space left on device"), "{message}");
         let loaded = message.split("; --skip ").nth(1).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap();

@@ -7,9 +7,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use spillway::internal::vfs::{IoClass, RealVfs};
+use spillway::internal::vfs::{IoClass, RealVfs, Vfs};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, note};
 use crate::interrupt::Interrupt;
 use crate::progress::Step;
 use crate::threads::Job;
@@ -48,7 +48,8 @@ impl Teller {
 pub struct Long {
     /// Never sent to. Dropping it ends the thread; it is dropped before the job is joined.
     _end: mpsc::Sender<()>,
-    _job: Job<()>,
+    /// `None` where no thread can be had: the command goes on, and Ctrl-C ends it without a message.
+    _job: Option<Job<()>>,
 }
 
 impl Long {
@@ -58,23 +59,35 @@ impl Long {
         reached: impl Fn() -> Reached + Send + 'static,
         interrupted: impl Fn() -> String + Send + 'static,
     ) -> Outcome<Long> {
+        Long::begin_on(&*RealVfs::new(), reached, interrupted)
+    }
+
+    fn begin_on(
+        vfs: &dyn Vfs,
+        reached: impl Fn() -> Reached + Send + 'static,
+        interrupted: impl Fn() -> String + Send + 'static,
+    ) -> Outcome<Long> {
         let interrupt = Interrupt::default();
-        interrupt.listen()?;
+        let asked = interrupt.clone();
         let (end, ended) = mpsc::channel();
         let first = reached();
         let step = Step::begin(&first.what, first.total_bytes);
-        let job = Job::start(&*RealVfs::new(), "progress", move || {
+        let job = Job::start(vfs, "progress", move || {
             while ended.recv_timeout(WATCH_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let Reached { bytes, total_bytes, what } = reached();
                 step.reach(bytes, total_bytes, what);
-                if interrupt.is_asked() {
+                if asked.is_asked() {
                     step.end();
                     end_process(&Failure::Interrupted(interrupted()));
                 }
             }
             step.end();
-        })?;
-        Ok(Long { _end: end, _job: job })
+        });
+        match &job {
+            Ok(_) => interrupt.listen()?,
+            Err(error) => note(&format!("no progress is shown: {error}")),
+        }
+        Ok(Long { _end: end, _job: job.ok() })
     }
 
     /// For a command with no progress but the bytes written by the process.
@@ -107,6 +120,8 @@ fn written_bytes() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use spillway::internal::vfs::{Fault, FaultCode, FaultVfs, Operation, Rule};
+
     use super::*;
     use crate::progress::screen::Screen;
 
@@ -119,6 +134,15 @@ mod tests {
         assert!(screen.comes_to_show(&[" 50%  5.00 MiB/10.00 MiB", "000007.sst"]), "{screen:?}");
         assert!(screen.showed(|line| line.contains("000007.sst")), "{screen:?}");
         drop(long);
+        assert!(screen.is_clear(), "{screen:?}");
+    }
+
+    /// As in a container without room for another process.
+    #[test]
+    fn a_command_without_a_thread_for_its_progress_goes_on() {
+        let (screen, vfs) = (Screen::of_this_thread(), FaultVfs::new(RealVfs::new()));
+        vfs.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Spawn).sticky());
+        drop(Long::begin_on(&*vfs, Reached::default, String::new).ok().unwrap());
         assert!(screen.is_clear(), "{screen:?}");
     }
 

@@ -45,6 +45,7 @@ mod threads;
 mod top;
 mod watched;
 
+use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -183,7 +184,10 @@ fn colours(stream: &impl IsTerminal) -> bool {
 }
 
 fn main() -> ExitCode {
-    let program = Program::parse();
+    let program = match Program::try_parse_from(words(std::env::args_os())) {
+        Ok(program) => program,
+        Err(said) => return tell(&said),
+    };
     let level = match program.log_level {
         LogLevel::Off => LevelFilter::OFF,
         LogLevel::Error => LevelFilter::ERROR,
@@ -209,6 +213,28 @@ fn main() -> ExitCode {
             failure.tell();
             ExitCode::from(failure.status())
         }
+    }
+}
+
+/// The command line. `help --help` is `help`: clap would look for a command of that name.
+fn words(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<_> = all.collect();
+    if all.get(1).is_some_and(|command| command == "help") {
+        all.retain(|word| word != "--help" && word != "-h");
+    }
+    all
+}
+
+/// Prints a help text, or what is wrong with the command line.
+fn tell(said: &clap::Error) -> ExitCode {
+    let printed = said.print().and_then(|()| io::stdout().flush());
+    match printed {
+        Err(error) if !said.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe => {
+            let failure = Failure::Output(error);
+            failure.tell();
+            ExitCode::from(failure.status())
+        }
+        _ => ExitCode::from(u8::try_from(said.exit_code()).unwrap_or(1)),
     }
 }
 

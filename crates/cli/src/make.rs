@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use spillway::internal::ttl::Times;
 use spillway::internal::vfs::Vfs;
 use spillway::internal::{FamilyOptions, Result, TableWriter, WrittenTable};
 
@@ -114,7 +115,7 @@ pub fn make(mut input: Input<'_>, args: &MakeArgs, place: &Place) -> Outcome<Mad
     };
     let threads = settings.threads;
     let mut sorter = Sorter::new(place.vfs.clone(), settings, place.interrupt.clone());
-    let payload_bytes = read(&mut input, &mut sorter, &place.interrupt)?;
+    let payload_bytes = read(&mut input, &mut sorter, place)?;
     let records = sorter.records();
     let merging = Step::begin("merging", None);
     let sorted = sorter.finish({
@@ -132,17 +133,18 @@ pub fn make(mut input: Input<'_>, args: &MakeArgs, place: &Place) -> Outcome<Mad
 
 /// Returns the bytes of all keys and values. After an interrupt, the end of the input or its error counts as
 /// interrupted.
-fn read(input: &mut Input<'_>, sorter: &mut Sorter, interrupt: &Interrupt) -> Outcome<u64> {
+fn read(input: &mut Input<'_>, sorter: &mut Sorter, place: &Place) -> Outcome<u64> {
+    let times = Times::of(&place.vfs, &place.family);
     let progress = Reading::begin(input.total_bytes(), input.counter());
     let mut record = Record::default();
     let mut payload_bytes = 0;
     let mut next = |record: &mut Record| {
         let found = input.next(record);
-        interrupt.check()?;
+        place.interrupt.check()?;
         found
     };
     while next(&mut record)? {
-        sorter.add(&record.key, &record.value)?;
+        sorter.add(&record.key, &Times::stored(times.as_ref(), &record.value))?;
         payload_bytes += (record.key.len() + record.value.len()) as u64;
         if sorter.records().is_multiple_of(PROGRESS_RECORDS) {
             progress.advance(sorter.records());

@@ -1,26 +1,41 @@
 //! `spillway metrics` and `spillway advise`.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use serde_json::json;
 use spillway::internal::ErrorKind;
 use spillway::internal::vfs::RealVfs;
 use spillway::observe::{Advice, AdviceSeverity, Attached, Observation};
 
-use crate::database::{Access, DatabaseArgs};
+use crate::database::{Access, DatabaseArgs, PlaceArgs};
 use crate::failure::{Outcome, note};
 use crate::json;
 
-/// Prints the database's metrics as OpenMetrics text, for Prometheus.
+/// Prints the database's metrics as text for Prometheus.
 ///
 /// A process that has the database open with observe_socket=true is asked; otherwise the files are read, which know neither
 /// waits nor reads nor running jobs. The label observed_by of spillway_info says which: writer or reader.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  spillway metrics --db /tmp/people > people.prom")]
+#[command(after_help = "Examples:
+  spillway metrics --db /tmp/people
+  spillway metrics --db /tmp/people --format prometheus > people.prom")]
 pub struct MetricsArgs {
+    /// Form of the text.
+    #[arg(long, value_enum, default_value_t = Form::Openmetrics)]
+    format: Form,
     #[command(flatten)]
-    database: DatabaseArgs,
+    place: PlaceArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// OpenMetrics 1.0, for Prometheus itself.
+    Openmetrics,
+    /// Prometheus' text format 0.0.4, for node_exporter's textfile collector.
+    Prometheus,
 }
 
 /// Says what could be better: what was seen, and the option to change.
@@ -33,7 +48,7 @@ pub struct MetricsArgs {
   spillway advise --db /tmp/people --seconds 10 --json")]
 pub struct AdviseArgs {
     #[command(flatten)]
-    database: DatabaseArgs,
+    place: PlaceArgs,
     /// Looks at so many seconds from now on, not at everything since the open.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=3600))]
     seconds: u64,
@@ -59,22 +74,51 @@ fn of_files(database: &DatabaseArgs) -> Outcome<Observation> {
 }
 
 pub fn metrics(args: &MetricsArgs, out: &mut dyn Write) -> Outcome {
-    let text = match attached(&args.database)? {
+    let database = args.place.database();
+    let text = match attached(&database)? {
         Some(mut attached) => attached.metrics()?,
-        None => of_files(&args.database)?.to_metrics(),
+        None => of_files(&database)?.to_metrics(),
     };
-    Ok(out.write_all(text.as_bytes())?)
+    match args.format {
+        Form::Openmetrics => Ok(out.write_all(text.as_bytes())?),
+        Form::Prometheus => Ok(out.write_all(plain_text(&text).as_bytes())?),
+    }
+}
+
+/// OpenMetrics text in the older form: its kinds only, heads by the samples' names, without units, exemplars and end.
+fn plain_text(text: &str) -> String {
+    let kind_of = |line: &str| line.strip_prefix("# TYPE ")?.split_once(' ').map(|(_, kind)| kind.to_owned());
+    let (mut plain, mut kind) = (String::with_capacity(text.len()), String::new());
+    for line in text.lines().filter(|line| *line != "# EOF" && !line.starts_with("# UNIT ")) {
+        kind = kind_of(line).unwrap_or(kind);
+        let (suffix, known) = match kind.as_str() {
+            "counter" => ("_total", "counter"),
+            "info" => ("_info", "gauge"),
+            "stateset" => ("", "gauge"),
+            other => ("", other),
+        };
+        let head = ["# TYPE ", "# HELP "].into_iter().find_map(|word| Some((word, line.strip_prefix(word)?)));
+        let _ = match head.map(|(word, rest)| (word, rest.split_once(' ').unwrap_or((rest, "")))) {
+            Some((word @ "# TYPE ", (name, _))) => writeln!(plain, "{word}{name}{suffix} {known}"),
+            Some((word, (name, help))) => writeln!(plain, "{word}{name}{suffix} {help}"),
+            // Of buckets the labels are numbers: what looks like an exemplar is one.
+            None if kind == "histogram" => writeln!(plain, "{}", line.split(" # {").next().unwrap_or(line)),
+            None => writeln!(plain, "{line}"),
+        };
+    }
+    plain
 }
 
 pub fn advise(args: &AdviseArgs, out: &mut dyn Write) -> Outcome {
-    let (observed, before) = match attached(&args.database)? {
+    let database = args.place.database();
+    let (observed, before) = match attached(&database)? {
         Some(mut attached) if args.seconds > 0 => {
             let before = attached.observe()?;
             RealVfs::new().sleep(Duration::from_secs(args.seconds));
-            (Attached::connect(&args.database.locate()?.dir)?.observe()?, Some(before))
+            (Attached::connect(&database.locate()?.dir)?.observe()?, Some(before))
         }
         Some(mut attached) => (attached.observe()?, None),
-        None => (of_files(&args.database)?, None),
+        None => (of_files(&database)?, None),
     };
     let advice = observed.advice(before.as_ref());
     if args.json {

@@ -4,21 +4,24 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Subcommand;
+use live::options::Shown;
 use serde_json::json;
 use spillway::internal::config::{Config, Start};
 use spillway::internal::options::{AutoSortOptions, Documented, TableOptions, ZipTableOptions, row::Home, rows};
 use spillway::internal::vfs::RealVfs;
-use spillway::internal::{DbOptions, FamilyOptions};
+use spillway::internal::{DEFAULT_FAMILY, DbOptions, FamilyOptions};
+use spillway::observe::ObservedBy;
 
 use crate::database::split_config;
 use crate::failure::{Failure, Outcome};
 use crate::json;
+use crate::watched::{self, WatchedArgs};
 
-/// Lists all options with name, type, default, bounds and meaning; or checks a configuration.
+/// Lists all options with name, type, default, bounds and meaning; shows those in force; or checks a configuration.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  spillway options\n  spillway options write_buffer\n  spillway options check app.yaml"
+    after_help = "Examples:\n  spillway options\n  spillway options write_buffer\n  spillway options show /tmp/people\n  spillway options check app.yaml"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -49,11 +52,21 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// Prints the options of a database that differ from their defaults: those in force in the process that has it open with
+    /// observe_socket=true, else the stored ones.
+    #[command(after_help = "Example:\n  spillway options show /tmp/people")]
+    Show {
+        #[command(flatten)]
+        watched: WatchedArgs,
+        /// Prints JSON: one line, described in docs/cli.md.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 impl Args {
     pub fn is_json(&self) -> bool {
-        self.json || matches!(self.action, Some(Action::Check { json: true, .. }))
+        self.json || matches!(self.action, Some(Action::Check { json: true, .. } | Action::Show { json: true, .. }))
     }
 }
 
@@ -61,8 +74,38 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     match &args.action {
         Some(Action::Check { config, all, json: true }) => check_json(config, *all, out),
         Some(Action::Check { config, all, json: false }) => check(config, *all, out),
+        Some(Action::Show { watched, json }) => show_in_force(watched, *json, out),
         None => list(args, out),
     }
+}
+
+fn show_in_force(watched: &WatchedArgs, as_json: bool, out: &mut dyn Write) -> Outcome {
+    let mut seen = watched::open(watched)?.observe()?;
+    if seen.process.observed_by != ObservedBy::Writer {
+        // What this command opens by, and not what is stored.
+        seen.options.retain(|option| option.name != "ignore_unsupported_options");
+    }
+    if as_json {
+        return json::print(&json!({ "observed_by": seen.process.observed_by, "options": seen.options }), out);
+    }
+    let differing = live::options::shown(&seen.options, &seen.options, &[], DEFAULT_FAMILY);
+    if differing.is_empty() {
+        return Ok(writeln!(out, "every option has its default")?);
+    }
+    let of = |option: &Shown| match &option.family {
+        Some(family) => format!("family \"{}\"", family.escape_debug()),
+        None => "database".to_owned(),
+    };
+    let mut group = None;
+    for option in &differing {
+        if group.replace(of(option)).is_none_or(|before| before != of(option)) {
+            writeln!(out, "{}", of(option))?;
+        }
+        let Shown { name, text, default, is_mutable, .. } = option;
+        let default = if default.is_empty() { "nothing" } else { default };
+        writeln!(out, "  {name} = {text} (default {default}; changes {})", live::options::when(*is_mutable))?;
+    }
+    Ok(())
 }
 
 fn check(config: &str, all: bool, out: &mut dyn Write) -> Outcome {

@@ -1,6 +1,7 @@
 //! `spillway put`.
 
 use spillway::internal::WriteOptions;
+use spillway::internal::ttl::Times;
 
 use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
@@ -29,7 +30,9 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let (key, value) = (args.notation.parse(&args.key)?, args.notation.parse(&args.value)?);
-    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: args.create })?;
-    db.put(&*args.family.of(&db)?, &key, &value, &WriteOptions::synced())?;
+    let access = Access::Write { adopt: args.adopt.adopt, create: args.create };
+    let (db, family) = args.database.open_family(access, &args.family)?;
+    let times = Times::of(db.vfs(), &family.options());
+    db.put(&family, &key, &Times::stored(times.as_ref(), &value), &WriteOptions::synced())?;
     Ok(db.close()?)
 }

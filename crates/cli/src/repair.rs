@@ -1,13 +1,13 @@
 //! `spillway repair`.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{OpenOptions, OtherFamilies};
 
-use crate::database::{AdoptArgs, DatabaseArgs, Located};
+use crate::database::{AdoptArgs, PlaceArgs};
 use crate::failure::{Outcome, found_damage};
 use crate::long::Long;
 use crate::settings::{Settings, is_file_name};
@@ -21,11 +21,8 @@ use crate::{human, json};
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  spillway repair /tmp/people")]
 pub struct Args {
-    /// Directory of the database; in place of --db.
-    #[arg(value_name = "DIR", conflicts_with_all = ["db", "config"])]
-    dir: Option<PathBuf>,
     #[command(flatten)]
-    database: DatabaseArgs,
+    place: PlaceArgs,
     #[command(flatten)]
     adopt: AdoptArgs,
     /// Prints the report as one line of JSON, described in docs/cli.md.
@@ -34,14 +31,12 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let located = match &args.dir {
-        Some(dir) => Located::at(dir),
-        None => args.database.locate()?,
-    };
+    let database = args.place.database();
+    let located = database.locate()?;
     let dir = located.dir.clone();
     let vfs: Arc<dyn Vfs> = RealVfs::new();
     let (stored, used) = Settings::salvaged(&vfs, &dir)?;
-    let given = args.database.options.as_deref();
+    let given = database.options.as_deref();
     if given.is_none() {
         Settings::warn_if_none(&vfs, &dir)?;
     }

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
+use spillway::internal::ttl::{Times, split};
 use spillway::internal::{DbIterator, Error, Family, PassedOver, ReadOptions, SkippedDamage, UserOrder, shell};
 
 use crate::bytes::{Notation, after_prefix};
-use crate::database::{Access, DatabaseArgs, FamilyArgs};
+use crate::database::{Access, FamilyArgs, PlaceArgs};
 use crate::failure::{Failure, Outcome, found_damage};
 use crate::long::{Long, Reached};
 use crate::{human, json};
@@ -53,8 +54,11 @@ pub struct Args {
     /// Prints no values.
     #[arg(long)]
     keys_only: bool,
+    /// Prints the time at which each value was written, of a family whose values carry times (a ttl). `load` does not read it.
+    #[arg(long)]
+    times: bool,
     /// Prints only the number of keys, and the bytes of keys and values.
-    #[arg(long, conflicts_with_all = ["format", "keys_only"])]
+    #[arg(long, conflicts_with_all = ["format", "keys_only", "times"])]
     count: bool,
     /// Skips damaged blocks, tables and logs; lists them on standard error, and exits with status 1 if there are any. Older
     /// values and deleted keys may appear in skipped ranges.
@@ -64,7 +68,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
     #[command(flatten)]
-    database: DatabaseArgs,
+    place: PlaceArgs,
     #[command(flatten)]
     family: FamilyArgs,
     #[command(flatten)]
@@ -72,17 +76,25 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let database = args.place.database();
     let parse = |text: &Option<String>| text.as_deref().map(|text| args.notation.parse(text)).transpose();
     let prefix = parse(&args.prefix)?;
     let (from, to) = (parse(&args.from)?, parse(&args.to)?);
     let (db, unopened) = match args.skip_damaged {
-        true => args.database.open_damaged()?,
-        false => (args.database.open(Access::Read)?, None),
+        true => database.open_damaged(&args.family)?,
+        false => (database.open_family(Access::Read, &args.family)?.0, None),
     };
     let family = args.family.of(&db)?;
+    let times = Times::of(db.vfs(), &family.options());
+    if args.times && times.is_none() {
+        return Err(Failure::refused(format!(
+            "values of column family \"{}\" carry no times; --ttl says that they do, though nothing notes it",
+            family.name()
+        )));
+    }
     let damage = args.skip_damaged.then(SkippedDamage::new);
     let options = ReadOptions { skip_damaged: damage.clone(), ..bounds(&family, from, to, prefix.as_deref()) };
-    let walk = Walk { entries: db.iter(&family, &options)?, reverse: args.reverse };
+    let walk = Walk { entries: db.iter(&family, &options)?, reverse: args.reverse, times };
     let printed = print(args, walk, prefix.as_deref(), out);
     // Also where the reader of the output has gone.
     let told = tell_skipped(db.path(), args.notation, unopened, damage.map(|damage| damage.list()).unwrap_or_default());
@@ -93,7 +105,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
 fn print(args: &Args, mut walk: Walk, prefix: Option<&[u8]>, out: &mut dyn Write) -> Outcome {
     let format = if args.json { Format::Ndjson } else { args.format };
     let (notation, keys_only) = (args.notation, args.keys_only);
-    let mut printer = Printer { out, format, notation, keys_only };
+    let mut printer = Printer { out, format, notation, keys_only, times: args.times };
     if !args.count {
         printer.begin()?;
     }
@@ -102,7 +114,7 @@ fn print(args: &Args, mut walk: Walk, prefix: Option<&[u8]>, out: &mut dyn Write
     let long = args.count.then(|| watch(&counted)).transpose()?;
     let mut valid = walk.start();
     while valid && args.limit.is_none_or(|limit| keys < limit) {
-        let (key, value) = (walk.entries.key(), walk.entries.value());
+        let (key, (value, time_s)) = (walk.entries.key(), walk.value());
         // In orders other than bytewise the bounds can also hold keys without the prefix.
         if prefix.is_none_or(|prefix| key.starts_with(prefix)) {
             keys += 1;
@@ -110,7 +122,7 @@ fn print(args: &Args, mut walk: Walk, prefix: Option<&[u8]>, out: &mut dyn Write
             value_bytes += value.len() as u64;
             match args.count {
                 true => counted.store(keys, Ordering::Relaxed),
-                false => printer.entry(key, value)?,
+                false => printer.entry(key, value, time_s)?,
             }
         }
         valid = walk.step();
@@ -187,14 +199,38 @@ fn bounds(family: &Family, from: Option<Vec<u8>>, to: Option<Vec<u8>>, prefix: O
 struct Walk {
     entries: DbIterator,
     reverse: bool,
+    /// If values end with times.
+    times: Option<Times>,
 }
 
 impl Walk {
     fn start(&mut self) -> bool {
-        if self.reverse { self.entries.seek_to_last() } else { self.entries.seek_to_first() }
+        let found = if self.reverse { self.entries.seek_to_last() } else { self.entries.seek_to_first() };
+        self.pass_expired(found)
     }
 
     fn step(&mut self) -> bool {
+        let found = self.go_on();
+        self.pass_expired(found)
+    }
+
+    fn go_on(&mut self) -> bool {
         if self.reverse { self.entries.prev() } else { self.entries.next() }
+    }
+
+    fn pass_expired(&mut self, mut found: bool) -> bool {
+        while found && self.times.as_ref().is_some_and(|times| times.is_expired(self.entries.value())) {
+            found = self.go_on();
+        }
+        found
+    }
+
+    /// The value, and the seconds of its time if it ends with one.
+    fn value(&self) -> (&[u8], Option<u32>) {
+        let stored = self.entries.value();
+        match self.times.as_ref().and_then(|_| split(stored)) {
+            Some((value, time_s)) => (value, u32::try_from(time_s).ok()),
+            None => (stored, None),
+        }
     }
 }

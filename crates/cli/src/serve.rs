@@ -36,9 +36,9 @@ pub struct Args {
     /// File with the token that a viewer needs: 16 letters and digits or more.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Lets the page change options that may be changed while the database is open. The process that has it open must allow
-    /// that too, by its option observe_changes.
-    #[arg(long)]
+    /// Lets viewers change options of the open database. Options that delete data stay as they are. The process of the
+    /// database must allow changes too, by its option observe_changes.
+    #[arg(long, requires = "token_file")]
     allow_changes: bool,
 }
 

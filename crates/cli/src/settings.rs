@@ -178,13 +178,24 @@ impl Settings {
             None => return Ok(self),
             Some(DEFAULTS) => {
                 let mut defaults = Settings::default().ignoring_unsupported(self.db.ignore_unsupported_options);
+                let timed = self.families.into_iter().filter(|(_, options)| options.value_times);
+                let only_times = |name| (name, FamilyOptions { value_times: true, ..FamilyOptions::default() });
+                defaults.families = timed.map(|(name, _)| only_times(name)).collect();
                 defaults.db.wal_dir = self.db.wal_dir; // where the logs are
                 if let Some(dir) = dir.filter(|_| defaults.db.wal_dir.is_empty()) {
                     defaults.find_logs(vfs, dir);
                 }
                 return Ok(defaults);
             }
-            Some(text) if is_file_name(text) => read_file(&**vfs, Path::new(text), &self)?,
+            Some(text) if is_file_name(text) => {
+                let mut read = read_file(&**vfs, Path::new(text), &self)?;
+                // A file of another database does not tell how these values are stored.
+                for (name, options) in &mut read.0.families {
+                    let known = self.families.iter().find(|(known, _)| known == name);
+                    options.value_times = known.map_or(options.value_times, |(_, stored)| stored.value_times);
+                }
+                read
+            }
             Some(text) => self.with_string(text)?,
         };
         warnings.iter().for_each(|warning| warn(warning));
@@ -267,11 +278,7 @@ fn read_text(vfs: &dyn Vfs, path: &Path) -> Result<String> {
         }
         false => error,
     })?;
-    String::from_utf8(bytes).map_err(|error| {
-        let line =
-            error.as_bytes().iter().take(error.utf8_error().valid_up_to()).filter(|byte| **byte == b'\n').count();
-        Error::invalid_argument(format!("line {}: the options file is not UTF-8 text", line + 1)).at_path(path)
-    })
+    Ok(whole::text_of(&bytes).map_err(|error| error.at_path(path))?.into_owned())
 }
 
 /// Reads a file's options over `over`. Also returns warnings about options without effect.

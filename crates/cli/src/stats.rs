@@ -9,7 +9,7 @@ use spillway::internal::version::recover;
 use spillway::internal::vfs::RealVfs;
 use spillway::internal::{Database, Family};
 
-use crate::database::{Access, DatabaseArgs};
+use crate::database::{Access, PlaceArgs};
 use crate::failure::{Failure, Outcome};
 use crate::{human, json};
 
@@ -20,7 +20,7 @@ use crate::{human, json};
   spillway stats --db /tmp/people --property rocksdb.sstables")]
 pub struct Args {
     #[command(flatten)]
-    database: DatabaseArgs,
+    place: PlaceArgs,
     /// Shows only this column family.
     #[arg(long, value_name = "NAME")]
     family: Option<String>,
@@ -33,7 +33,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let db = args.database.open(Access::Read)?;
+    let db = args.place.database().open(Access::Read)?;
     let wanted = |family: &Family| args.family.as_ref().is_none_or(|name| name == family.name());
     let families: Vec<_> = db.families().into_iter().filter(|family| wanted(family)).collect();
     if let (true, Some(name)) = (families.is_empty(), &args.family) {
@@ -95,7 +95,14 @@ fn show_family(db: &Database, family: &Family, out: &mut dyn Write) -> Outcome {
             show_level(level, out)?;
         }
     }
-    let (files, bytes) = levels.iter().fold((0, 0), |(files, bytes), level| (files + level.files, bytes + level.bytes));
+    let queued = Queued::of(db, family);
+    if queued.tables > 0 {
+        let size = human::bytes(queued.bytes);
+        writeln!(out, "  {:>5} {:>7} {size:>12} (ingested, without a level until a flush)", "queue", queued.tables)?;
+    }
+    let (files, bytes) = levels
+        .iter()
+        .fold((queued.tables, queued.bytes), |(files, bytes), level| (files + level.files as u64, bytes + level.bytes));
     writeln!(out, "  {:>5} {files:>7} {:>12}", "all", human::bytes(bytes))?;
     let number = |name: &str| db.int_property(family, name).unwrap_or_default();
     let (active, sealed) =
@@ -106,6 +113,20 @@ fn show_family(db: &Database, family: &Family, out: &mut dyn Write) -> Outcome {
     writeln!(out, "  memory of open tables    {}", human::bytes(number("rocksdb.estimate-table-readers-mem")))?;
     let pending = number("rocksdb.estimate-pending-compaction-bytes");
     Ok(writeln!(out, "  compactions are behind   {}", human::bytes(pending))?)
+}
+
+/// Ingested tables of a family without a level.
+#[derive(Default)]
+pub struct Queued {
+    pub tables: u64,
+    pub bytes: u64,
+}
+
+impl Queued {
+    pub fn of(db: &Database, family: &Family) -> Queued {
+        let files = db.live_files().into_iter().filter(|file| file.is_queued && file.family == family.name());
+        files.fold(Queued::default(), |sum, file| Queued { tables: sum.tables + 1, bytes: sum.bytes + file.bytes })
+    }
 }
 
 fn show_level(level: &LevelReport, out: &mut dyn Write) -> Outcome {

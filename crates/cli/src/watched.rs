@@ -8,20 +8,21 @@ use spillway::internal::vfs::RealVfs;
 use spillway::internal::{Database, Error, ErrorKind, Result};
 use spillway::observe::{Attached, Observation, ObservedEvents};
 
-use crate::database::DatabaseArgs;
+use crate::database::PlaceArgs;
 use crate::failure::{Outcome, note, warn};
 
 /// The database to look at.
 #[derive(clap::Args, Debug)]
 pub struct WatchedArgs {
     #[command(flatten)]
-    database: DatabaseArgs,
+    place: PlaceArgs,
 }
 
 /// # Errors
 /// There is no such database, or it cannot be read.
 pub fn open(args: &WatchedArgs) -> Outcome<Box<dyn Source>> {
-    let dir = args.database.locate()?.dir;
+    let database = args.place.database();
+    let dir = database.locate()?.dir;
     match Attached::connect(&dir) {
         Ok(attached) => return Ok(Box::new(Live { dir, attached: Mutex::new(Some(attached)) })),
         Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Busy) => {
@@ -30,7 +31,7 @@ pub fn open(args: &WatchedArgs) -> Outcome<Box<dyn Source>> {
         Err(error) => return Err(error.into()),
     }
     let own = own_dir();
-    let db = args.database.open_to_follow(&own)?;
+    let db = database.open_to_follow(&own)?;
     Ok(Box::new(Files { db: Some(db), own }))
 }
 
@@ -62,7 +63,13 @@ impl Live {
 
 impl Source for Live {
     fn observe(&self) -> Result<Observation> {
-        self.ask(Attached::observe)
+        self.ask(|attached| {
+            // Readings are refused by a closed database alone. The next one is asked by another connection.
+            let refused = |error: &Error| error.kind() == ErrorKind::InvalidArgument;
+            attached
+                .observe()
+                .map_err(|error| if refused(&error) { Error::closed(error.message().to_owned()) } else { error })
+        })
     }
 
     fn events(&self, since: u64) -> Result<ObservedEvents> {

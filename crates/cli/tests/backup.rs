@@ -4,6 +4,9 @@
 
 mod common;
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use common::{Place, SPILLWAY};
 use spillway::internal::{Database, OpenOptions, WriteOptions};
 
@@ -51,7 +54,7 @@ fn a_backup_lives_from_its_making_to_its_deletion() {
     assert!(place.spillway(&["backup", "verify", "--dir", "backups"]).fails().contains("CURRENT"));
     place.spillway(&["backup", "delete", "2", "--dir", "backups"]).ok();
     place.spillway(&["backup", "purge", "--keep", "0", "--dir", "backups"]).ok();
-    assert_eq!(place.spillway(&["backup", "list", "--dir", "backups"]).ok(), "");
+    assert!(place.spillway(&["backup", "list", "--dir", "backups"]).fails().contains("there is no backup in backups"));
     let none = place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]).fails();
     assert!(none.contains("there is no backup to restore"), "{none}");
     assert!(place.spillway(&["backup", "list", "--dir", "nowhere"]).fails().contains("no directory"));
@@ -108,6 +111,37 @@ fn copies_are_made_beside_a_writer() {
     for copy in ["copy", "exported", "restored", "db"] {
         assert_eq!(place.spillway(&["get", "00099", "--db", copy]).ok(), "value 99\n", "{copy}");
         assert_eq!(place.spillway(&["get", "before", "--db", copy]).ok(), "logged\n", "{copy}");
+    }
+}
+
+/// As root copies a service's database: a file of root's in it would lock the service out.
+#[test]
+fn copies_of_another_users_database_only_read_it() {
+    let place = Place::new();
+    load(&place, 100);
+    let db = place.path("db");
+    let all = || {
+        let entries = std::fs::read_dir(&db).unwrap().map(|entry| entry.unwrap());
+        let mut all: Vec<_> = entries.map(|entry| (entry.file_name(), entry.metadata().unwrap())).collect();
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let seen =
+            |(name, metadata): (_, std::fs::Metadata)| (name, metadata.uid(), metadata.len(), metadata.mtime_nsec());
+        all.into_iter().map(seen).collect::<Vec<_>>()
+    };
+    let chown = |path: &Path| std::os::unix::fs::chown(path, Some(65_534), Some(65_534));
+    if chown(&db).is_err() {
+        return; // root alone can give files away
+    }
+    all().iter().for_each(|(name, ..)| chown(&db.join(name)).unwrap());
+    let before = all();
+    place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]).ok();
+    place.spillway(&["checkpoint", "--verify", "--db", "db", "--to", "copy"]).ok();
+    place.spillway(&["export", "--db", "db", "--to", "exported"]).ok();
+    assert_eq!(all(), before);
+    assert!(!place.path("db.copying").exists());
+    place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]).ok();
+    for copy in ["copy", "exported", "restored"] {
+        assert_eq!(place.spillway(&["get", "00099", "--db", copy]).ok(), "value 99\n", "{copy}");
     }
 }
 
@@ -233,13 +267,15 @@ fn a_backup_without_its_meta_file_is_named_and_its_number_is_not_given_again() {
 }
 
 #[test]
-fn where_there_is_no_backup_a_verification_fails_and_reading_creates_nothing() {
+fn where_there_is_no_backup_a_list_and_a_verification_fail_and_reading_creates_nothing() {
     let place = Place::new();
     std::fs::create_dir(place.path("backups")).unwrap();
     assert_eq!(place.spillway(&VERIFY).fails(), "error: there is no backup in backups\n");
     let json = place.spillway(&[&VERIFY[..], &["--json"]].concat());
     assert_eq!((json.code, json.out.as_str()), (Some(1), "{\"backups\":[]}\n"));
-    assert_eq!(place.spillway(&LIST).ok(), "");
+    assert_eq!(place.spillway(&LIST).fails(), "error: there is no backup in backups\n");
+    let json = place.spillway(&[&LIST[..], &["--json"]].concat());
+    assert_eq!((json.code, json.out.as_str()), (Some(1), "{\"backups\":[],\"damaged\":[],\"unfinished\":[]}\n"));
     place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]).fails();
     assert!(std::fs::read_dir(place.path("backups")).unwrap().next().is_none());
 }

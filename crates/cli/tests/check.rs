@@ -160,7 +160,8 @@ fn copies_of_a_database_with_a_damaged_table_are_refused() {
         let refused = place.spillway(copy).fails();
         assert!(refused.contains(&name), "{copy:?}: {refused}");
     }
-    assert_eq!(place.spillway(&["backup", "list", "--dir", "backups"]).ok(), "");
+    let none = place.spillway(&["backup", "list", "--dir", "backups"]).fails();
+    assert_eq!(none, "error: there is no backup in backups\n");
     assert!(!place.path("exported").exists() && !place.path("copy").exists());
     let unread = place.spillway(&["checkpoint", "--db", "db", "--to", "copy"]).ok();
     assert!(unread.contains("not read"), "{unread}");

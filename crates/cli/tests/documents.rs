@@ -6,6 +6,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -109,6 +110,89 @@ fn every_shell_block_of_the_documents_runs_as_typed() {
     for expected in ["README.md", "cli.md", "configuration.md", "ingest.md", "operations.md"] {
         assert!(ran.iter().any(|(name, count)| name == expected && *count > 0), "no block of {expected} ran: {ran:?}");
     }
+}
+
+/// What the guide says of limits and defaults, and the line of the code that makes it so. Who changes one finds the other.
+const SAID: [(&str, &str, &str); 15] = [
+    (
+        "| a key, an end of a range deletion | 16 MiB less 8 bytes |",
+        "base/src/limits.rs",
+        "KEY_BYTES_MAX: usize = (16 << 20) - TRAILER_BYTES",
+    ),
+    (
+        "| a key and its value or operand together | 4032 MiB less 8 bytes: ",
+        "base/src/limits.rs",
+        "ENTRY_BYTES_MAX: usize = (4032 << 20) - TRAILER_BYTES",
+    ),
+    (
+        "| what merge operands become | no limit for reads; above what a table can hold, tables keep the operands apart",
+        "base/src/limits.rs",
+        "ENTRY_BYTES_MAX",
+    ),
+    ("| a batch | 4 GiB - 1 bytes, ", "spillway/src/commit/batch.rs", "BATCH_BYTES_MAX: u64 = log::PAYLOAD_BYTES_MAX"),
+    ("| a batch | 4 GiB - 1 bytes, ", "log/src/format.rs", "PAYLOAD_BYTES_MAX: u64 = u32::MAX as u64"),
+    ("| sequence numbers | 2^56 - 1; ", "base/src/key.rs", "MAX: SeqNo = SeqNo((1 << 56) - 1)"),
+    ("| levels | 64 |", "spillway/src/version/version.rs", "LEVELS_MAX: usize = 64"),
+    ("| levels | 64 |", "base/src/options/family.rs", "num_levels: usize = 7, within(1.0, 64.0)"),
+    (
+        "| `write_buffer_size` | 64 KiB to 1 TiB |",
+        "base/src/options/family.rs",
+        "write_buffer_size: usize = 64 << 20, within(65536.0, 1099511627776.0)",
+    ),
+    (
+        "| `log_file_bytes` | 64 KiB to 16 GiB; ",
+        "base/src/options/db.rs",
+        "log_file_bytes: u64 = 64 * MIB, within(65536.0, 17179869184.0)",
+    ),
+    (
+        "| `block_size` | 64 bytes to 16 MiB |",
+        "base/src/options/table.rs",
+        "block_size: usize = 4096, within(64.0, 16777216.0)",
+    ),
+    (
+        "| writes in flight | 256 |",
+        "spillway/src/commit/pipeline.rs",
+        "IN_FLIGHT_MAX: usize = if cfg!(loom) { 2 } else { 256 }",
+    ),
+    (
+        "older writes: 256 are under way",
+        "spillway/src/commit/pipeline.rs",
+        "IN_FLIGHT_MAX: usize = if cfg!(loom) { 2 } else { 256 }",
+    ),
+    (
+        "Threads start when there is work and end\nafter 60 idle seconds",
+        "spillway/src/background/env.rs",
+        "IDLE_MAX: Duration = Duration::from_secs(60)",
+    ),
+    ("256 MiB at the most", "spillway/src/core/reserve.rs", "LARGEST_BYTES_MAX: u64 = 256 << 20"),
+];
+
+#[test]
+fn limits_and_defaults_of_the_guide_are_those_of_the_code() {
+    let read = |path: &str| std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap();
+    let guide = read("docs/guide.md");
+    for (said, file, code) in SAID {
+        assert!(guide.contains(said), "docs/guide.md does not say: {said}");
+        let made = read(&format!("crates/{file}"));
+        assert!(made.contains(code), "crates/{file} has no longer: {code}. Change docs/guide.md, which says: {said}");
+    }
+    let (_, limits) = guide.split_once("## Limits\n").unwrap();
+    for row in limits.lines().filter(|line| line.starts_with("| ")).skip(1) {
+        assert!(SAID.iter().any(|(said, ..)| row.starts_with(said)), "no line of the code stands for: {row}");
+    }
+}
+
+#[test]
+fn every_kind_of_error_has_a_row_in_the_guide() {
+    let read = |path: &str| std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap();
+    let (guide, code) = (read("docs/guide.md"), read("crates/base/src/error.rs"));
+    let (_, kinds) = code.split_once("pub enum ErrorKind {\n").unwrap();
+    let (kinds, _) = kinds.split_once("\n}\n").unwrap();
+    let kinds: BTreeSet<_> = kinds.lines().filter_map(|line| line.trim().strip_suffix(',')).collect();
+    let (_, rows) = guide.split_once("| kind | means | do |\n|---|---|---|\n").unwrap();
+    let rows = rows.lines().take_while(|line| line.starts_with("| `"));
+    let told: BTreeSet<_> = rows.filter_map(|row| row.strip_prefix("| `")?.split('`').next()).collect();
+    assert_eq!(told, kinds);
 }
 
 #[test]

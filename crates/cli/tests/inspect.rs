@@ -5,6 +5,8 @@
 mod common;
 
 use common::Place;
+use serde_json::Value;
+use spillway::internal::{Database, IngestOptions, IngestRequest, OpenOptions, WriteOptions};
 
 /// One table and one log, of a few changes each.
 fn database() -> Place {
@@ -173,6 +175,32 @@ fn stats_show_levels_and_properties() {
     assert!(property("rocksdb.levelstats").starts_with("Level Files Size(MB)\n"));
     assert!(property("rocksdb.sstables").contains("'apple' .. 'pear'"));
     assert!(property("rocksdb.cfstats").contains("memtable-limit: 0 waits, 0 us"));
+}
+
+/// A table that was ingested under a memtable has no level until the next flush.
+#[test]
+fn stats_count_ingested_tables_without_a_level() {
+    let place = Place::new();
+    place.spillway_reading(&["table", "build", "-", "--format", "kv", "--to", "tables"], b"b\t1\nc\t2\n").ok();
+    let db = Database::open(place.path("db"), &OpenOptions::create_if_missing()).unwrap();
+    let family = db.default_family();
+    db.put(&family, b"d", b"3", &WriteOptions::default()).unwrap();
+    let table = place.path("tables/table-000001.sst");
+    let bytes = std::fs::metadata(&table).unwrap().len();
+    db.ingest_all(&[IngestRequest::new(family.clone(), vec![table])], &IngestOptions::default()).unwrap();
+    assert!(db.live_files()[0].is_queued);
+    let stats = place.spillway(&["stats", "db"]).ok();
+    assert!(
+        stats.contains("  queue       1 ") && stats.contains("(ingested, without a level until a flush)"),
+        "{stats}"
+    );
+    assert!(stats.contains("    all       1 "), "{stats}");
+    let json: Value = serde_json::from_str(&place.spillway(&["stats", "db", "--json"]).ok()).unwrap();
+    let family = &json["families"][0];
+    let seen =
+        ["tables", "table_bytes", "queued_tables", "queued_table_bytes"].map(|key| family[key].as_u64().unwrap());
+    assert_eq!(seen, [1, bytes, 1, bytes]);
+    db.close().unwrap();
 }
 
 #[test]

@@ -182,3 +182,101 @@ fn options_given_at_the_load_stay_with_the_database() {
     assert!(stored.contains("write_buffer_size=8388608"), "{stored}");
     assert!(stored.contains("level0_file_num_compaction_trigger=7"), "{stored}");
 }
+
+/// Loads a file by its name, and what was told of its form.
+fn recognised(name: &str, more: &[&str], input: &str) -> (String, String) {
+    let place = Place::new();
+    place.write(name, input);
+    let ran = place.spillway(&[&["load", name, "--db", "db"], more].concat());
+    assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
+    (place.spillway(&["scan", "db"]).ok(), ran.err)
+}
+
+#[test]
+fn formats_are_recognised_by_names_and_first_lines_and_told() {
+    let rows = "7\t7,Ada\n9\t9,Grace\n";
+    let semicolons = "7\t7;Ada\n9\t9;Grace\n";
+    for (name, input, scanned, told) in [
+        ("in.csv", "id,name\n7,Ada\n9,Grace\n", rows, "csv with ',' between fields; the first row names the columns"),
+        ("in.CSV", "id;name\n7;Ada\n9;Grace\n", semicolons, "csv with ';' between fields"),
+        ("in", "id,name\n7,Ada\n9,Grace\n", rows, "the key is the column \"id\""),
+        ("in.txt", "\n\n7,Ada\n9,Grace\n", rows, "the first row is a record (--header"),
+        ("in.csv", "\"a,b\"|c\n7|Ada\n", "7\t7|Ada\n", "csv with '|' between fields"),
+        ("in.tsv", "id\tname\n7\tAda\n", "7\t7\\tAda\n", "tsv; the first row names the columns"),
+        ("in", "id\tname\ttown\n7\tAda\tLondon\n", "7\t7\\tAda\\tLondon\n", "tsv"),
+        ("in.kv", "7\tAda\n", "7\tAda\n", "kv; the key is what stands first"),
+    ] {
+        let (found, said) = recognised(name, &[], input);
+        assert_eq!(found, scanned, "{name}: {said}");
+        assert!(said.starts_with(&format!("note: {name} is read as ")) && said.contains(told), "{said}");
+    }
+    for name in ["in", "in.json", "in.jsonl", "in.ndjson"] {
+        let (found, said) = recognised(name, &["--key", "id"], "{\"id\":7}\n");
+        assert_eq!(found, "7\t{\"id\":7}\n");
+        assert!(said.contains("is read as ndjson; the key is \"id\""), "{said}");
+    }
+    // Keys by name say that there is a row of names, and a given format stays what it is.
+    assert_eq!(recognised("in.csv", &["--key", "1984"], "1984,x\n7,a\n").0, "7\t7,a\n");
+    assert_eq!(recognised("in.csv", &["--key", "year"], "2,year\n7,a\n").0, "a\t7,a\n");
+    assert_eq!(recognised("in", &["--format", "csv"], "7,a\n8,b\n"), ("8\t8,b\n".into(), String::new()));
+    assert_eq!(recognised("in", &["--format", "csv", "--no-header"], "a;b\n").0, "a;b\ta;b\n");
+}
+
+#[test]
+fn what_cannot_be_recognised_is_refused_with_the_words_to_say() {
+    let place = Place::new();
+    for (name, input, remedy) in [
+        ("in", "a\tb\n", "--format kv if"),
+        ("in", "word\n", "say --format csv, tsv, ndjson or kv"),
+        ("in.json", "[{\"id\":1},{\"id\":2}]\n", "`jq -c '.[]' in.json | spillway"),
+        ("in", "[\n{\"id\":1}\n]\n", "`jq -c '.[]' in | spillway"),
+        ("in.json", "{\n\"id\":1\n}\n", "`jq -c . in.json | spillway"),
+    ] {
+        place.write(name, input);
+        let refused = place.spillway(&["load", name, "--db", "db", "--key", "id"]).fails();
+        assert!(refused.contains(remedy), "{name}: {refused}");
+        assert!(!place.path("db").exists());
+    }
+}
+
+#[test]
+fn a_load_that_fails_at_its_first_record_leaves_no_database() {
+    let place = Place::new();
+    for (format, input) in [("ndjson", "7\n{\"id\":1}\n"), ("csv", "id,name\n1\n"), ("kv", "nothing\n")] {
+        place.write("in", input);
+        for more in [&[][..], &["--via", "ingest"], &["--skip", "5"]] {
+            let key: &[&str] = if format == "ndjson" { &["--key", "id"] } else { &[] };
+            let args = [&["load", "in", "--db", "db", "--format", format], key, more].concat();
+            let failed = place.spillway(&args).fails();
+            assert!(failed.contains("nothing was loaded"), "{failed}");
+            assert!(!place.path("db").exists(), "{args:?}");
+        }
+    }
+    let bad = place.spillway(&["load", "in", "--db", "db", "--format", "kv", "--skip-bad"]).fails();
+    assert!(bad.contains("there is no good record") && !place.path("db").exists(), "{bad}");
+}
+
+#[test]
+fn keys_that_come_again_are_counted_with_what_the_key_is() {
+    let place = Place::new();
+    place.write("in.csv", "town,name\nParis,a\nRome,b\nParis,c\nParis,d\n");
+    for via in ["puts", "ingest"] {
+        let loaded = place.spillway(&["load", "in.csv", "--db", via, "--via", via]).ok();
+        let told = "2 records had the key of an earlier one, and replaced it; the key is the column \"town\"\n";
+        assert!(loaded.contains(told), "{loaded}");
+        let loaded = place.spillway(&["load", "in.csv", "--db", via, "--via", via, "--key", "name"]).ok();
+        assert!(!loaded.contains("earlier"), "{loaded}");
+    }
+}
+
+#[test]
+fn keys_of_several_columns_are_not_those_of_other_columns() {
+    let told = refused(&["csv", "--key", "a,b"], "a,b\nx,y/z\nx/y,z\n");
+    assert!(told.contains("line 3") && told.contains("--key-separator TEXT"), "{told}");
+    assert_eq!(loaded(&["csv", "--key", "a,b", "--value", "a"], "a,b\nx,y/z\n"), "x/y/z\tx\n", "the last part is free");
+    let straddling = ["csv", "--key", "a,b", "--key-separator", "::"];
+    assert!(refused(&straddling, "a,b\nx:,y\n").contains("--key-separator TEXT"));
+    let fields = refused(&["ndjson", "--key", "a,b"], "{\"a\":\"x/y\",\"b\":1}\n");
+    assert!(fields.contains("--key-separator TEXT"), "{fields}");
+    assert_eq!(loaded(&["csv", "--key", "a,b", "--key-separator", "", "--value", "a"], "a,b\nx/,y\n"), "x/y\tx/\n");
+}

@@ -91,6 +91,39 @@ fn the_database_can_be_named_by_the_environment() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "4\n");
 }
 
+/// Of commands that take no other words.
+#[test]
+fn the_directory_alone_names_the_database() {
+    let place = small();
+    for command in ["check", "stats", "scan", "metrics", "advise", "compact", "repair"] {
+        let ran = place.spillway(&[command, "db"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let twice = place.spillway(&[command, "db", "--db", "db"]);
+        assert!(twice.code == Some(2) && twice.err.contains("cannot be used with"), "{twice:?}");
+    }
+    assert_eq!(place.spillway(&["scan", "db"]).ok(), place.spillway(&["scan", "--db", "db"]).ok());
+    place.spillway(&["top", "db", "--count", "1"]).ok();
+    place.spillway(&["checkpoint", "db", "--to", "copy"]).ok();
+    place.spillway(&["export", "db", "--to", "exported"]).ok();
+    place.spillway(&["destroy", "copy", "--yes"]).ok();
+    assert!(!place.path("copy").exists() && place.path("db").exists());
+}
+
+/// `/dev/full` takes nothing.
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    let place = small();
+    for args in [&["--help"][..], &["scan", "--help"], &["help"], &["--version"], &["scan", "db"]] {
+        let shell = ["-c", "exec \"$0\" \"$@\" > /dev/full", SPILLWAY];
+        let ran = place.reading("sh", &[&shell[..], args].concat(), b"");
+        assert!(ran.fails().contains("No space left"), "{args:?}");
+    }
+    let help = place.spillway(&["--help"]).ok();
+    assert_eq!(place.spillway(&["help", "--help"]).ok(), help);
+    let wrong = place.spillway(&["scan", "--no-such-flag"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+}
+
 #[test]
 fn families_come_and_go() {
     let place = small();
@@ -100,13 +133,13 @@ fn families_come_and_go() {
     place.spillway(&["put", "x", "y", "--family", "old", "--db", "db"]).ok();
     assert_eq!(place.spillway(&["scan", "--family", "old", "--db", "db"]).ok(), "x\ty\n");
     assert_eq!(place.spillway(&["families", "list", "--db", "db"]).ok(), "default\nold\n");
-    assert!(place.spillway(&create).fails().contains("exists already"));
+    assert!(place.spillway(&create).fails().contains("already exists"));
     let missing = place.spillway(&["get", "x", "--family", "new", "--db", "db"]).fails();
     assert_eq!(missing, "error: there is no column family \"new\"; there are: default, old\n");
     place.spillway(&["families", "drop", "old", "--db", "db"]).ok();
     assert_eq!(place.spillway(&["families", "list", "--db", "db"]).ok(), "default\n");
     let default = place.spillway(&["families", "drop", "default", "--db", "db"]).fails();
-    assert!(default.contains("cannot be dropped"), "{default}");
+    assert!(default.contains("Can't drop default column family"), "{default}");
 }
 
 #[test]
@@ -121,7 +154,7 @@ fn wrong_calls_say_what_to_do() {
     let odd = place.spillway(&["get", "abc", "--hex", "--db", "db"]).fails();
     assert_eq!(odd, "error: \"abc\" has an odd number of hexadecimal digits; each byte takes two\n");
     assert!(place.spillway(&["scan", "--from", "xy", "--hex", "--db", "db"]).fails().contains("hexadecimal digits"));
-    assert!(place.spillway(&["checkpoint", "--to", "db", "--db", "db"]).fails().contains("exists already"));
+    assert!(place.spillway(&["checkpoint", "--to", "db", "--db", "db"]).fails().contains("Directory exists"));
     assert!(
         place.spillway(&["stats", "--property", "rocksdb.nope", "--db", "db"]).fails().contains("rocksdb.levelstats")
     );

@@ -37,10 +37,6 @@ pub fn status<'j>(env: Env<'j>, failure: Option<&Failure>) -> Result<Object<'j>,
     let Some(failure) = failure else {
         return NEW_STATUS.make(env, &[Value::Byte(0), Value::Byte(0), Value::Null]);
     };
-    if failure.is_lock() {
-        // Programs look for the word in the state.
-        return status_of(env, failure.code(), Some(&format!("lock held: {}", failure.message())));
-    }
     status_of(env, failure.code(), Some(failure.message()).filter(|message| !message.is_empty()))
 }
 

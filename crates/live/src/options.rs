@@ -28,6 +28,8 @@ pub struct Shown {
     pub default: String,
     /// It can be changed while the database is open.
     pub is_mutable: bool,
+    /// It can delete data: the page does not change it.
+    pub deletes_data: bool,
     /// It changed while the page was served.
     pub is_changed: bool,
     /// The verdict or a piece of advice names it.
@@ -79,6 +81,15 @@ static KNOWN: LazyLock<BTreeMap<&'static str, Known>> = LazyLock::new(|| {
     let groups = groups.into_iter().chain([(Group::Db, rows::<DbOptions>())]);
     groups.flat_map(|(of, rows)| rows.into_iter().map(move |row| (row.name, Known { row, of }))).collect()
 });
+
+/// Options that change while the database is open and then delete data: tables that FIFO compaction no longer keeps, and
+/// archived logs.
+const DELETING: [&str; 4] = ["compaction_options_fifo", "ttl", "WAL_ttl_seconds", "WAL_size_limit_MB"];
+
+/// Whether a change of an option can delete data.
+pub fn deletes_data(name: &str) -> bool {
+    DELETING.contains(&name)
+}
 
 /// When a change of an option takes effect.
 pub fn when(is_mutable: bool) -> &'static str {
@@ -151,6 +162,7 @@ fn row_of(family: Option<String>, name: &str, value: &str, default: &str, is_mut
         text: text(name, value),
         default: text(name, default),
         is_mutable,
+        deletes_data: deletes_data(name),
         is_changed: false,
         is_named: false,
         advised: None,
@@ -212,6 +224,17 @@ fn differing(value: &[(&str, &str)], default: &[(&str, &str)]) -> (String, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_that_say_that_they_delete_are_deleting_ones() {
+        let mutable: Vec<_> = KNOWN.values().filter(|known| known.row.mutable).map(|known| &known.row).collect();
+        let listed = mutable.iter().filter(|row| deletes_data(row.name)).count();
+        assert_eq!(listed, DELETING.len(), "each is an option, and changes at run time");
+        let harmless = "wal_bytes_per_sync"; // its text tells of logs that are deleted in any case
+        for row in mutable.iter().filter(|row| ["delete", "What is kept"].iter().any(|word| row.doc.contains(word))) {
+            assert!(deletes_data(row.name) || row.name == harmless, "{}: {}", row.name, row.doc);
+        }
+    }
 
     #[test]
     fn values_have_their_units() {

@@ -103,41 +103,81 @@ fn a_viewer_gets_the_page_and_a_frame_each_second() {
 fn strangers_are_refused() {
     let by_name = opened(|_| {});
     assert_eq!(by_name.ask("GET", "/", "host: evil.example\r\n", "").0, 403, "another site's name for this machine");
-    for host in ["localhost:80", "127.0.0.1:7700", "[::1]:7700"] {
+    for host in ["localhost:80", "LocalHost", "127.0.0.1:7700", "127.8.0.1", "[::1]:7700", "[::1]"] {
         assert_eq!(by_name.ask("GET", "/", &format!("host: {host}\r\n"), "").0, 200, "{host}");
     }
+    let evil =
+        ["[::1]evil.example", "[::1]:80@evil.example", "[::1", "[127.0.0.1]", "::1", "", "127.0.0.1.evil.example"];
+    let evil =
+        evil.into_iter().chain(["localhost:80@evil.example", "localhost:evil.example", "localhost, evil.example"]);
+    for host in evil.chain(["localhost\r\nhost: evil.example"]) {
+        let status = by_name.ask("GET", "/", &format!("host: {host}\r\n"), "").0;
+        assert!([400, 403].contains(&status), "{host}: {status}");
+    }
     let by_token = opened(|settings| settings.token = Some(TOKEN.into()));
+    let port = by_token.server.address().port();
     for (headers, status) in [
         ("", 401),
         ("authorization: Bearer 0123456789abcdef0124\r\n", 401),
-        ("cookie: other=1; spillway_token=0123\r\n", 401),
+        ("cookie: other=1; spillway_token_PORT=0123\r\n", 401),
+        ("cookie: other=1; spillway_token_1=0123456789abcdef0123\r\n", 401),
         ("authorization: Bearer 0123456789abcdef0123\r\n", 200),
-        ("cookie: other=1; spillway_token=0123456789abcdef0123\r\n", 200),
+        ("cookie: other=1; spillway_token_PORT=0123456789abcdef0123\r\n", 200),
+        ("cookie: spillway_token_PORT=0123; spillway_token_PORT=0123456789abcdef0123\r\n", 200),
+        ("cookie: spillway_token_PORT=0123\r\ncookie: spillway_token_PORT=0123456789abcdef0123\r\n", 200),
+        ("authorization: Bearer old\r\ncookie: spillway_token_PORT=0123456789abcdef0123\r\n", 200),
     ] {
+        let headers = headers.replace("PORT", &port.to_string());
         for path in ["/observation", "/page/app.js"] {
             let host = "host: db.example\r\n";
             assert_eq!(by_token.ask("GET", path, &format!("{host}{headers}"), "").0, status, "{path} {headers}");
         }
     }
-    let (status, answer) = by_token.get(&format!("/?token={TOKEN}"));
-    assert!(status == 303 && answer.contains("HttpOnly; SameSite=Strict"), "{answer}");
     assert_eq!(by_token.get("/?token=wrong").0, 401);
     assert!(by_token.server.url().ends_with(TOKEN));
+}
+
+/// Beside a cookie of an earlier token, and with a wrong one in the address beside the right cookie.
+#[test]
+fn the_printed_address_lets_in_and_leaves_the_right_cookie() {
+    let opened = opened(|settings| settings.token = Some(TOKEN.into()));
+    let name = format!("spillway_token_{}", opened.server.address().port());
+    for (path, cookie) in [(format!("/?token={TOKEN}"), "old"), ("/?token=x;Domain=evil.example".into(), TOKEN)] {
+        let headers = format!("host: db.example\r\ncookie: {name}={cookie}\r\n");
+        let (status, answer) = opened.ask("GET", &path, &headers, "");
+        assert_eq!(status, 303, "{answer}");
+        assert!(answer.contains(&format!("set-cookie: {name}={TOKEN}; HttpOnly; SameSite=Lax\r\n")), "{answer}");
+    }
+}
+
+/// A proxy that serves the page below a path passes the rest on: no address in an answer may begin with the root.
+#[test]
+fn a_page_below_a_path_finds_its_parts() {
+    let opened = opened(|settings| settings.token = Some(TOKEN.into()));
+    let (_, answer) = opened.get(&format!("/?token={TOKEN}"));
+    assert!(answer.contains("location: ./\r\n") && !answer.contains("Path="), "{answer}");
+    for file in ["", "page/app.js", "page/charts.js", "page/lanes.js", "page/panels.js", "page/style.css"] {
+        let headers = format!("host: db.example\r\nauthorization: Bearer {TOKEN}\r\n");
+        let (status, answer) = opened.ask("GET", &format!("/{file}"), &headers, "");
+        assert_eq!(status, 200, "{file}");
+        for rooted in ["\"/", "'/", "`/"] {
+            assert!(!answer.contains(rooted), "{file}: {rooted}");
+        }
+    }
 }
 
 #[test]
 fn options_change_only_where_that_is_allowed() {
     let change = r#"{"family":"default","name":"write_buffer_size","value":"8M"}"#;
-    let headers = "host: localhost\r\nx-spillway-change: 1\r\n";
+    let trusted = format!("host: localhost\r\nauthorization: Bearer {TOKEN}\r\n");
+    let headers = &format!("{trusted}x-spillway-change: 1\r\n");
     let closed = opened(|_| {});
     let (status, answer) = closed.ask("POST", "/options", headers, change);
     assert!(status == 403 && answer.contains("--allow-changes"), "{answer}");
-    let open = opened(|settings| settings.allow_changes = true);
-    assert_eq!(
-        open.ask("POST", "/options", "host: localhost\r\n", change).0,
-        403,
-        "a form of another site has no such header"
-    );
+    let open = opened(|settings| (settings.allow_changes, settings.token) = (true, Some(TOKEN.into())));
+    assert_eq!(open.ask("POST", "/options", &trusted, change).0, 403, "a form of another site has no such header");
+    let untrusted = "host: localhost\r\nx-spillway-change: 1\r\n";
+    assert_eq!(open.ask("POST", "/options", untrusted, change).0, 401, "another user of this machine has no token");
     assert_eq!(open.ask("POST", "/options", headers, change).0, 204);
     let options = open.db.observe().options;
     assert!(
@@ -153,6 +193,19 @@ fn options_change_only_where_that_is_allowed() {
         let (status, answer) = open.ask("POST", "/options", headers, body);
         assert!(status == 400 && answer.contains(why), "{answer}");
     }
+    let before = open.db.observe().options;
+    for (family, name, value) in [
+        (r#""default""#, "compaction_options_fifo", "{max_table_files_size=1}"),
+        (r#""default""#, "ttl", "1"),
+        ("null", "ttl", "1"),
+        ("null", "WAL_ttl_seconds", "1"),
+        ("null", "WAL_size_limit_MB", "1"),
+    ] {
+        let body = format!(r#"{{"family":{family},"name":"{name}","value":"{value}"}}"#);
+        let (status, answer) = open.ask("POST", "/options", headers, &body);
+        assert!(status == 403 && answer.contains("deletes data") && answer.contains("Db::set_options"), "{answer}");
+    }
+    assert_eq!(open.db.observe().options, before);
 }
 
 #[test]
@@ -167,6 +220,11 @@ fn what_cannot_be_served_says_so() {
     assert!(error.to_string().contains("choose another port"), "{error}");
     let error = start(&|settings| settings.address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
     assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("give a token"), "{error}");
+    let error = start(&|settings| settings.allow_changes = true);
+    assert!(
+        error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("changes need a token"),
+        "{error}"
+    );
     for token in ["short", "0123456789abcde\r\n1", ""] {
         let error = start(&|settings| settings.token = Some(token.into()));
         assert!(error.to_string().contains("openssl rand"), "{error}");
@@ -218,7 +276,7 @@ fn crowds_and_slow_readers_are_bounded() {
 /// after ten seconds, while one who reads the stream stays.
 #[test]
 fn connections_without_an_answer_end() {
-    let opened = opened(|settings| settings.allow_changes = true);
+    let opened = opened(|_| {});
     let sent = |text: &str| {
         let mut stream = opened.connect();
         stream.write_all(text.as_bytes()).unwrap();

@@ -8,12 +8,12 @@ pub use table::{BlockCache, PassedOver};
 pub use vfs;
 
 pub use crate::background::{Env, EnvOptions, RateLimiter};
-pub use crate::commit::batch::WriteBatch;
+pub use crate::commit::batch::{UNKNOWN_TAG, WriteBatch};
 pub use crate::commit::options::WriteOptions;
 pub use crate::compaction::{BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions};
-pub use crate::core::SECONDARY_REFUSAL;
 pub use crate::core::doubt::Doubt;
 pub use crate::core::family::Family;
+pub use crate::core::{FAMILY_DROPPED, READING_REFUSAL, SECONDARY_REFUSAL};
 pub use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions, OtherFamilies};
 pub use crate::database::report;
 pub use crate::ingest::table_writer::{TableWriter, WrittenTable};
@@ -31,7 +31,7 @@ pub use crate::read::damage::SkippedDamage;
 pub use crate::read::iterator::DbIterator;
 pub use crate::read::options::{ReadOptions, ReadTier, TableFilter};
 pub use crate::read::snapshot::Snapshot;
-pub use crate::transaction::locks::{DEADLOCK_DEPTH, LockLimits, LockTable, Mode as LockMode, Patience};
+pub use crate::transaction::locks::{DEADLOCK_DEPTH, LOCK_LIMIT, LockLimits, LockTable, Mode as LockMode, Patience};
 pub use crate::transaction::{Change, Counts, Pessimistic, PreparedTransactions, Track, Transaction, lock_and_write};
 pub use crate::wal::updates::{LogCursor, LogFileReport, Update};
 
@@ -59,5 +59,5 @@ pub mod version {
 }
 
 pub mod ttl {
-    pub use crate::ttl::{MergeName, STAMPED_MERGE, Stamps, unstamp, unstamped};
+    pub use crate::ttl::{MergeName, STAMPED_MERGE, Stamps, Times, split, unstamp, unstamped};
 }

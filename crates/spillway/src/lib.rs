@@ -1,6 +1,7 @@
 //! An embedded key-value store: an LSM tree with column families, atomic batches, snapshots, merge operators and bulk
 //! loads. A write waits for its own log record: not for a flush, a compaction or a file. Tables, MANIFEST and options are
-//! RocksDB's: a directory of RocksDB 7.8 to 11.9 opens as it is, and [`Db::export`] leads back.
+//! RocksDB's: a directory of RocksDB 7.8 to 11.9 opens as it is. The first open for writing locks RocksDB out of it;
+//! [`Db::export`] leads back.
 //!
 //! # A first program
 //!

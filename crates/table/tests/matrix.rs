@@ -320,6 +320,7 @@ fn rocksdb_sees_the_properties() {
     let mut config = config(IndexType::BinarySearch, Filter::Full, CompressionKind::Zstd);
     config.merge_operator = "UInt64AddOperator".to_string();
     config.origin = TableOrigin {
+        value_times: false,
         family: Some(FamilyId(3)),
         family_name: "second".to_string(),
         db_id: "12345678-1234-1234-1234-123456789012".to_string(),

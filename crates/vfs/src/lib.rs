@@ -17,6 +17,7 @@ mod conformance;
 #[cfg_attr(not(unix), path = "no_socket.rs")]
 mod local_socket;
 mod mapped_memory;
+mod origin;
 mod page;
 pub mod perf;
 mod prefetch;
@@ -27,6 +28,7 @@ mod unreadable;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use base::{Error, Result};
@@ -35,6 +37,7 @@ pub use fault::{Fault, FaultCode, FaultVfs, Operation, Rule, RuleId};
 pub use local_socket::{LocalListener, LocalStream};
 pub use mapped_memory::MappedMemory;
 pub use memory::{CrashPolicy, MemoryVfs};
+pub use origin::Origin;
 pub use prefetch::prefetch;
 pub use read_many::{ReadRequest, read_many};
 pub use real::{AnonymousMapping, HeapMemory, RealVfs};
@@ -264,7 +267,12 @@ pub trait Remains: Send {
 }
 
 /// Held while a database is open; released when dropped.
-pub trait LockGuard: Send + Sync {}
+pub trait LockGuard: Send + Sync {
+    /// Sets `ended` in each child that is forked from this process while the lock is held. The lock stays this process's.
+    fn end_in_children(&self, ended: Arc<AtomicBool>) {
+        let _ = ended;
+    }
+}
 
 /// Type of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,12 +25,13 @@ pub fn apply_both(db: &mut DbOptions, family: &mut FamilyOptions, text: &str) ->
     apply_both_by(db, family, text, Load::default())
 }
 
-/// As [`apply_both`], but keeps unsupported options for [`review`](super::kept::review) to refuse.
+/// As [`apply_both`], for a caller of RocksDB's: keeps unsupported options for [`review`](super::kept::review) to refuse, and reads
+/// numbers as RocksDB does.
 ///
 /// # Errors
 /// As [`apply_both`].
 pub fn keep_both(db: &mut DbOptions, family: &mut FamilyOptions, text: &str) -> Result<Vec<String>> {
-    apply_both_by(db, family, text, Load { defers_refusal: true, ..Load::default() })
+    apply_both_by(db, family, text, Load { defers_refusal: true, adopting: true, ..Load::default() })
 }
 
 fn apply_both_by(db: &mut DbOptions, family: &mut FamilyOptions, text: &str, mut load: Load) -> Result<Vec<String>> {

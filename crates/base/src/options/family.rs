@@ -131,9 +131,12 @@ option_table! {
     paranoid_file_checks: bool = false, ANY, RocksDb, Mutable;
     /// Writes no filters for the last level, where nearly every lookup that gets there finds its key.
     optimize_filters_for_hits: bool = false, ANY, RocksDb, Fixed;
-    /// Seconds after which values expire. Each value then carries the second of its write, which the Rust API writes and
-    /// removes: set by its `FamilyOptions::ttl` when the family is created. 0: values carry none.
+    /// Seconds after which values expire, of a family whose values carry times (`value_times`); a new family's values then
+    /// carry them. Set by the Rust API's `FamilyOptions::ttl`. 0: never.
     value_ttl_s: u32 = 0, within(0.0, 2147483647.0), Spillway, Fixed;
+    /// Each value ends with the second of its write, in four bytes. The MANIFEST notes it, and then it holds for good: give it for a
+    /// family of before such notes, of RocksDB's DBWithTTL.
+    value_times: bool = false, ANY, Spillway, Fixed;
     /// What tables are written as, with DispatcherTable level by level. RocksDB reads BlockBasedTable alone.
     table_factory: TableFactory = TableFactory::default(), ANY, Spillway, Fixed;
     /// The tables' layout, filters and cache.

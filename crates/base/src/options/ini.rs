@@ -93,6 +93,8 @@ impl OptionsFile {
                 *warning = format!("line {}: {warning}", index + 1);
             }
         }
+        // Files of before `value_times` have the ttl alone.
+        file.families.iter_mut().for_each(|(_, family)| family.value_times |= family.value_ttl_s > 0);
         Ok((file, load.warnings))
     }
 
@@ -150,6 +152,13 @@ impl OptionsFile {
             Section::Db => return string::set(&mut self.db, name, value, load),
             Section::Family(name) | Section::Table(name) => self.family_or(name, new_family),
         };
+        let (name, value) = match within_ttl(name, value) {
+            Some(within) => {
+                family.value_times = true; // the engine brings its own wrappers
+                (name, within)
+            }
+            None => (name, value),
+        };
         let group: &mut dyn OptionGroup = if matches!(section, Section::Table(_)) { &mut family.table } else { family };
         string::set(group, name, value, load)
     }
@@ -194,6 +203,19 @@ impl OptionsFile {
     }
 }
 
+/// The caller's filter or merge operator in the text of one that RocksDB's DBWithTTL puts around it. `None`: another text.
+fn within_ttl<'a>(name: &str, text: &'a str) -> Option<&'a str> {
+    let (id, within) = match name {
+        "compaction_filter" => ("TtlCompactionFilter", "user_filter"),
+        "compaction_filter_factory" => ("TtlCompactionFilterFactory", "user_filter_factory"),
+        "merge_operator" => ("TtlMergeOperator", "user_operator"),
+        _ => return None,
+    };
+    let members = string::pairs(text.strip_prefix('{')?.strip_suffix('}')?).ok()?;
+    let member = |name: &str| members.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    (member("id") == Some(id)).then(|| member(within).unwrap_or("nullptr"))
+}
+
 /// The current section of a reader.
 enum Section {
     None,
@@ -216,7 +238,7 @@ impl Section {
 }
 
 /// Cuts at the first `#` without a backslash before it.
-fn without_comment(line: &str) -> &str {
+pub(super) fn without_comment(line: &str) -> &str {
     let mut escaped = false;
     for (at, byte) in line.bytes().enumerate() {
         match byte {

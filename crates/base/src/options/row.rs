@@ -92,7 +92,8 @@ pub struct Row {
 pub struct Load {
     /// Unknown names become warnings instead of errors.
     pub ignore_unknown_options: bool,
-    /// The text may come from RocksDB: out-of-bounds numbers are clamped, with a warning.
+    /// The text is for RocksDB: out-of-bounds numbers are clamped, text behind an integer is ignored, and a negative number of
+    /// a type without sign is the largest one, each with a warning.
     pub adopting: bool,
     /// Unsupported options become warnings instead of errors, and have no effect.
     pub ignore_unsupported: bool,

@@ -50,10 +50,23 @@ fn split_suffix(text: &str) -> (&str, i128) {
     (text.get(..text.len() - 1).unwrap_or(text), 1 << shift)
 }
 
-fn parse_integer(text: &str) -> Result<i128> {
-    let (digits, factor) = split_suffix(text);
+fn parse_integer(text: &str, load: &mut Load) -> Result<i128> {
+    let (digits, factor) = split_suffix(text.trim());
     let number = digits.trim_end().parse::<i128>().ok().and_then(|number| number.checked_mul(factor));
+    let number = number.or_else(|| leading_integer(text, load));
     number.ok_or_else(|| Error::invalid_argument(format!("`{text}` is no integer (K, M, G and T may follow it)")))
+}
+
+/// As RocksDB reads `1e6` and `1.5`: it ignores what follows the digits.
+fn leading_integer(text: &str, load: &mut Load) -> Option<i128> {
+    if !load.adopting {
+        return None;
+    }
+    let (sign, digits) = text.trim_start().split_at(usize::from(text.trim_start().starts_with('-')));
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let number = format!("{sign}{}", digits.get(..end)?).parse().ok()?;
+    load.warnings.push(format!("`{text}` is read as {number}: RocksDB ignores what follows"));
+    Some(number)
 }
 
 macro_rules! integer_setting {
@@ -67,8 +80,12 @@ macro_rules! integer_setting {
                 self.to_string()
             }
 
-            fn set(&mut self, text: &str, _load: &mut Load) -> Result<()> {
-                let number = parse_integer(text)?;
+            fn set(&mut self, text: &str, load: &mut Load) -> Result<()> {
+                let mut number = parse_integer(text, load)?;
+                if load.adopting && number < 0 && <$int>::MIN == 0 {
+                    number = <$int>::MAX as i128;
+                    load.warnings.push(format!("`{text}` is read as {number}"));
+                }
                 *self = <$int>::try_from(number).map_err(|_| {
                     Error::invalid_argument(format!("`{text}` is outside {} to {}", <$int>::MIN, <$int>::MAX))
                 })?;

@@ -28,10 +28,11 @@ pub fn pairs(text: &str) -> Result<Vec<(&str, &str)>> {
         if item.is_empty() {
             continue;
         }
-        let (name, value) = item.split_once('=').ok_or_else(|| malformed(item, "no `=`"))?;
+        let (name, value) =
+            item.split_once('=').ok_or_else(|| malformed(item, "Mismatched key value pair, '=' expected"))?;
         let name = name.trim();
         if name.is_empty() {
-            return Err(malformed(item, "no name before `=`"));
+            return Err(malformed(item, "Empty key found"));
         }
         pairs.push((name, strip_braces(value.trim())?));
     }
@@ -74,7 +75,7 @@ fn split_items(text: &str) -> Result<Vec<&str>> {
         }
     }
     if depth > 0 {
-        return Err(malformed(text, "`{` without `}`"));
+        return Err(malformed(text, "Mismatched curly braces for nested options"));
     }
     items.push(text.get(start..).unwrap_or_default());
     Ok(items)
@@ -168,6 +169,10 @@ pub(crate) fn unescape(text: &str) -> String {
 pub(crate) fn set(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
     if let Some((row, _)) = group.find_mut(name) {
         load.given.note(row, name, text)?;
+        if load.running && row.change == Change::Fixed {
+            let what = format!("Option not changeable: {name}; it cannot change while the database is open");
+            return Err(Error::invalid_argument(what));
+        }
         return set_row(group, name, text, load).map_err(|error| error.context(format!("option `{name}`")));
     }
     set_unknown(group, name, text, load)
@@ -176,9 +181,6 @@ pub(crate) fn set(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mu
 /// Sets the option of a row of `group`. The caller adds the option's name to errors.
 pub(super) fn set_row(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
     let Some((row, setting)) = group.find_mut(name) else { return Ok(()) };
-    if load.running && row.change == Change::Fixed {
-        return Err(Error::invalid_argument("it cannot change while the database is open"));
-    }
     let warned = load.warnings.len();
     let taken = setting.set(text, load).and_then(|()| stay_in_bounds(row, setting, text, load));
     let means_another = match taken {
@@ -231,7 +233,7 @@ pub(super) fn set_unknown(group: &mut dyn OptionGroup, name: &str, text: &str, l
     let known = group.settings().into_iter().map(|(row, _)| row.name);
     let known = known.chain(group.unhonoured().iter().map(|unhonoured| unhonoured.name));
     let hint = nearest(name, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    Err(Error::invalid_argument(format!("{title} has no option `{name}`{hint}")))
+    Err(Error::invalid_argument(format!("Extra option not recognized: {name}: {title} has no such option{hint}")))
 }
 
 fn set_unhonoured(group: &mut dyn OptionGroup, row: &Unhonoured, text: &str, load: &mut Load) -> Result<()> {

@@ -327,6 +327,33 @@ fn supplied_objects_satisfy_their_names() {
     assert_eq!(family.merge_operator.expect("set").name(), merge::by_name("max").expect("built in").name());
 }
 
+/// As RocksDB 9.8 writes them.
+#[test]
+fn options_of_rocksdbs_ttl_databases_tell_that_values_have_times() {
+    let read = |line: &str| {
+        let text = format!(
+            "[Version]\nrocksdb_version=9.8.4\noptions_file_version=1.1\n[DBOptions]\n[CFOptions \"default\"]\n{line}\n"
+        );
+        OptionsFile::read(&text, DbOptions::default(), &|_| FamilyOptions::default(), true)
+    };
+    let operator = "merge_operator={id=TtlMergeOperator;user_operator={id=UInt64AddOperator;};}";
+    for line in [
+        "compaction_filter_factory={id=TtlCompactionFilterFactory;user_filter_factory=nullptr;ttl=3600;}",
+        "compaction_filter={id=TtlCompactionFilter;user_filter=nullptr;ttl=3600;}",
+        operator,
+        "value_ttl_s=60",
+    ] {
+        let (file, warnings) = read(line).expect(line);
+        let family = file.family("default").expect("named");
+        assert!(family.value_times && warnings.is_empty(), "{line}: {warnings:?}");
+        let merges = family.merge_operator.as_ref().map(|operator| operator.name().to_owned());
+        assert_eq!(merges.as_deref(), (line == operator).then_some("UInt64AddOperator"), "{line}");
+    }
+    let own = "compaction_filter_factory={id=TtlCompactionFilterFactory;user_filter_factory=mine;ttl=3600;}";
+    assert!(read(own).expect_err("the program's own").message().contains("no such factory was supplied"));
+    assert!(!read("merge_operator=uint64add").expect("valid").0.family("default").expect("named").value_times);
+}
+
 #[test]
 fn settling_and_validating() {
     let mut family = FamilyOptions { level0_file_num_compaction_trigger: 50, ..FamilyOptions::default() };

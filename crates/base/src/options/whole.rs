@@ -3,8 +3,13 @@
 //! Files for Spillway end with a checksum of all lines before it, and their first line says so. In files without one,
 //! RocksDB's and older ones of ours, only missing sections and a cut last line are noticed.
 
+use std::borrow::Cow;
+
 use crate::checksum;
 use crate::error::{Error, Result};
+use crate::options::ini::without_comment;
+use crate::options::row::OptionGroup as _;
+use crate::options::{DbOptions, FamilyOptions};
 
 /// The first line of a file that ends with a checksum.
 pub(super) const CHECKED_TITLE: &str = "# Options in RocksDB's format, written by Spillway, with a checksum at the end. \
@@ -110,7 +115,7 @@ pub fn check_sum(text: &str) -> Result<()> {
 /// Checks a file that was stored with a database: its checksum, else that no section and no end of a line is missing.
 ///
 /// # Errors
-/// `Corruption`, with the line.
+/// `Corruption`, with the line. As [`check_sections`].
 pub fn check_whole(text: &str) -> Result<()> {
     check_sum(text)?;
     if let Some(line) = text.lines().position(|line| line.contains('\0')) {
@@ -118,11 +123,7 @@ pub fn check_whole(text: &str) -> Result<()> {
     }
     let headers = || text.lines().map(str::trim).filter(|line| line.starts_with('['));
     let lines = text.lines().count();
-    for section in ["[Version]", "[DBOptions]", "[CFOptions \"default\"]"] {
-        if !headers().any(|header| header == section) {
-            return Err(at_line(lines, &format!("the section {section} is missing")));
-        }
-    }
+    check_sections(text)?;
     let mut open = None;
     for header in headers() {
         if header.starts_with("[TableOptions/") {
@@ -140,6 +141,53 @@ pub fn check_whole(text: &str) -> Result<()> {
         return Err(at_line(lines, "the last line is cut off"));
     }
     Ok(())
+}
+
+/// The text of a file. In comments, and in values without effect here, bytes other than UTF-8 are shown as U+FFFD.
+///
+/// # Errors
+/// `Corruption`, with the line: a name or a value with such bytes.
+pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>> {
+    let text = String::from_utf8_lossy(bytes);
+    if matches!(text, Cow::Borrowed(_)) {
+        return Ok(text);
+    }
+    let (db, family) = (DbOptions::default(), FamilyOptions::default());
+    let has_no_effect = |name: &str| db.unhonoured().iter().chain(family.unhonoured()).any(|row| row.name == name);
+    let says_it = |line: &str| {
+        let said = without_comment(line);
+        said.contains(char::REPLACEMENT_CHARACTER)
+            && !said.split_once('=').is_some_and(|(name, _)| has_no_effect(name.trim()))
+    };
+    match text.lines().position(says_it) {
+        Some(line) => Err(at_line(line + 1, "not UTF-8 text")),
+        None => Ok(text),
+    }
+}
+
+/// Checks that the sections are there that RocksDB insists on.
+///
+/// # Errors
+/// RocksDB's: `Corruption`: the database's or the default family's options are missing. `InvalidArgument`: another family's come
+/// first.
+pub fn check_sections(text: &str) -> Result<()> {
+    const DEFAULT: &str = "[CFOptions \"default\"]";
+    let missing = |section: &str| {
+        Error::corruption(format!("A RocksDB Option file must have a single {section} section, and this one has none"))
+    };
+    let headers = || text.lines().map(str::trim).enumerate().filter(|(_, line)| line.starts_with('['));
+    if !headers().any(|(_, header)| header == "[DBOptions]") {
+        return Err(missing("DBOptions"));
+    }
+    match headers().find(|(_, header)| header.starts_with("[CFOptions ")) {
+        Some((_, DEFAULT)) => Ok(()),
+        Some((line, other)) => Err(Error::invalid_argument(format!(
+            "[RocksDBOptionsParser Error] : Default column family must be the first CFOptions section in the option config file \
+             (at line {}), not {other}",
+            line + 1
+        ))),
+        None => Err(missing("CFOptions:default")),
+    }
 }
 
 fn at_line(line: usize, what: &str) -> Error {
@@ -167,6 +215,32 @@ mod tests {
             let read = OptionsFile::read(&twice, DbOptions::default(), &|_| FamilyOptions::default(), false).unwrap();
             assert_eq!(read.0.db.wal_dir, "/other");
             assert_eq!(twice.lines().count(), whole.lines().count() + 1);
+        }
+    }
+
+    #[test]
+    fn other_bytes_than_utf8_stand_in_comments_and_values_without_effect_only() {
+        let with = |line: &[u8]| [b"# \xff\n[DBOptions]\n" as &[u8], line, b"\n[CFOptions \"default\"]\n"].concat();
+        assert!(text_of(&with(b"  max_open_files=1 # \xfe")).unwrap().contains("max_open_files=1 # \u{fffd}"));
+        assert!(text_of(&with(b"  db_host_id=\xfe")).is_ok());
+        for refused in [b"  wal_dir=/\xfe" as &[u8], b"  \xfe=1", b"  nonsense=\xfe"] {
+            let error = text_of(&with(refused)).unwrap_err();
+            assert_eq!(error.to_string(), "line 3: not UTF-8 text");
+        }
+    }
+
+    #[test]
+    fn sections_are_there_and_the_default_family_is_first() {
+        let (db, default, other) = ("[DBOptions]\n", "[CFOptions \"default\"]\n", "[CFOptions \"x\"]\n");
+        assert!(check_sections(&[db, default, other].concat()).is_ok());
+        for (text, beginning) in [
+            (String::new(), "A RocksDB Option file must have a single DBOptions section"),
+            (default.to_owned(), "A RocksDB Option file must have a single DBOptions section"),
+            (db.to_owned(), "A RocksDB Option file must have a single CFOptions:default section"),
+            ([db, other, default].concat(), "[RocksDBOptionsParser Error] : Default column family must be the first"),
+        ] {
+            let error = check_sections(&text).unwrap_err().to_string();
+            assert!(error.starts_with(beginning), "{error}");
         }
     }
 

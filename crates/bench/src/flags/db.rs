@@ -147,6 +147,9 @@ mod tests {
             (5, 9)
         );
         assert!(flags.histogram && !flags.verify_checksum && flags.sync);
+        let flags = parse("--db=/x --histogram true -verify_checksum false --sync").unwrap();
+        assert!(flags.histogram && !flags.verify_checksum && flags.sync);
+        assert!(parse("--db=/x true").is_err(), "a value of nothing");
         let flags = parse("--db=/x --block_size=7 -disable_auto_compactions").unwrap();
         assert_eq!(flags.option, ["block_size=7", "disable_auto_compactions=true"]);
     }

@@ -31,14 +31,22 @@ macro_rules! flags {
 }
 pub(crate) use flags;
 
-/// Reads flags as gflags does: one dash or two, booleans alone, with a value, or as `--noname`. If there is a flag `option`, an
-/// unknown `--NAME=VALUE` is read as `--option=NAME=VALUE`.
+/// Reads flags as gflags does: one dash or two, booleans alone, with a value, or as `--noname`. A boolean's value may be the next
+/// word too. If there is a flag `option`, an unknown `--NAME=VALUE` is read as `--option=NAME=VALUE`.
 ///
 /// # Errors
 /// A flag is unknown or its value not allowed; or the help, if asked for.
 pub fn parse<F: Parser>(given: &[String]) -> Result<F, clap::Error> {
     let command = F::command();
-    F::try_parse_from(given.iter().map(|argument| for_clap(argument, &command)))
+    let mut words: Vec<String> = Vec::with_capacity(given.len());
+    for word in given {
+        let flag = words.last_mut().filter(|last| last.starts_with('-') && !last.contains('='));
+        match flag {
+            Some(flag) if matches!(word.as_str(), "true" | "false") => *flag = format!("{flag}={word}"),
+            _ => words.push(word.clone()),
+        }
+    }
+    F::try_parse_from(words.iter().map(|word| for_clap(word, &command)))
 }
 
 fn for_clap(argument: &str, command: &Command) -> String {

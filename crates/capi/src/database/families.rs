@@ -46,7 +46,7 @@ impl Database {
 
     pub fn drop_family(&self, family: &FamilyHandle) -> Result<(), Failure> {
         self.db.drop_family(&family.0).map_err(|error| match error.kind() {
-            ErrorKind::Closed if family.0.is_dropped() => Failure::invalid_argument("Column family already dropped!"),
+            ErrorKind::Closed if family.0.is_dropped() => Failure::invalid_argument("Column family already dropped!\n"),
             _ => self.refused(error),
         })
     }

@@ -5,6 +5,7 @@ use std::ffi::c_char;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use spillway::internal::options::keep_both;
 use spillway::internal::options::row::OptionGroup;
 use spillway::internal::{CompactRangeOptions, DbOptions, Family, FamilyOptions};
 
@@ -18,14 +19,20 @@ use crate::job_options::{CompactSettings, FlushSettings, WaitSettings};
 use crate::text::utf8;
 use crate::updates::FlushLogSettings;
 
-/// The values, with numbers out of bounds set to the nearest: RocksDB takes them too.
-fn bounded<'a>(group: &impl OptionGroup, pairs: &[(&'a str, &'a str)]) -> Vec<(&'a str, Cow<'a, str>)> {
-    let within = |name: &str, text: &str| {
-        let (row, _) = group.settings().into_iter().find(|(row, _)| row.name == name)?;
-        let number = text.parse::<f64>().ok().filter(|number| !row.bounds.contains(*number))?;
-        Some(number.clamp(row.bounds.min, row.bounds.max).to_string())
+/// The values, with numbers as RocksDB takes them: without what stands around them, and within our bounds.
+fn as_rocksdb_takes<'a>(group: &impl OptionGroup, pairs: &[(&'a str, &'a str)]) -> Vec<(&'a str, Cow<'a, str>)> {
+    let is_number =
+        |name: &str| group.settings().iter().any(|(row, setting)| row.name == name && setting.number().is_some());
+    let taken = |name: &str, text: &str| {
+        let (mut db, mut family) = (DbOptions::default(), FamilyOptions::default());
+        let told = keep_both(&mut db, &mut family, &format!("{name}={text}")).ok()?;
+        let (_, setting) = db.find_mut(name).or_else(|| family.find_mut(name))?;
+        Some(setting.text()).filter(|_| !told.is_empty())
     };
-    let pair = |&(name, text): &(&'a str, &'a str)| (name, within(name, text).map_or(Cow::Borrowed(text), Cow::Owned));
+    let pair = |&(name, text): &(&'a str, &'a str)| match is_number(name) {
+        true => (name, taken(name, text).map_or(Cow::Borrowed(text.trim()), Cow::Owned)),
+        false => (name, Cow::Borrowed(text)),
+    };
     pairs.iter().map(pair).collect()
 }
 
@@ -58,6 +65,7 @@ impl Database {
         end: Option<&[u8]>,
         options: &CompactRangeOptions,
     ) -> Result<(), Failure> {
+        self.db.check_open()?;
         let times_disabled = self.times_disabled.read();
         if *times_disabled > 0 {
             return Err(Failure::incomplete("Manual compaction paused: manual compactions are disabled"));
@@ -69,6 +77,9 @@ impl Database {
 
     /// Manual compactions give up, and none begins, until as many calls enable them.
     pub fn disable_manual_compaction(&self) {
+        if self.db.check_open().is_err() {
+            return; // in a forked child the lock may be held for good
+        }
         self.canceled.store(true, Ordering::Release);
         let mut times_disabled = self.times_disabled.write();
         *times_disabled += 1;
@@ -76,6 +87,9 @@ impl Database {
     }
 
     pub fn enable_manual_compaction(&self) {
+        if self.db.check_open().is_err() {
+            return;
+        }
         let mut times_disabled = self.times_disabled.write();
         *times_disabled -= 1;
         self.canceled.store(*times_disabled > 0, Ordering::Release);
@@ -92,6 +106,9 @@ impl Database {
     }
 
     pub fn continue_compactions(&self) {
+        if self.db.check_open().is_err() {
+            return;
+        }
         self.enable_manual_compaction();
         self.db.continue_compactions();
     }
@@ -141,10 +158,10 @@ impl Database {
     /// Sets options of a family by name and text; of the database for `None`.
     pub fn set_named(&self, family: Option<&Family>, pairs: &[(&str, &str)]) -> Result<(), Failure> {
         let within = match family {
-            Some(_) => bounded(&FamilyOptions::default(), pairs),
-            None => bounded(&DbOptions::default(), pairs),
+            Some(_) => as_rocksdb_takes(&FamilyOptions::default(), pairs),
+            None => as_rocksdb_takes(&DbOptions::default(), pairs),
         };
-        let clamped = pairs.iter().zip(&within).filter(|((_, asked), (_, taken))| asked != taken);
+        let clamped = pairs.iter().zip(&within).filter(|((_, asked), (_, taken))| asked.trim() != taken);
         clamped.for_each(|((name, asked), (_, taken))| self.db.note_clamped(name, asked, taken));
         let pairs: Vec<(&str, &str)> = within.iter().map(|(name, text)| (*name, text.as_ref())).collect();
         let set = match family {
@@ -241,11 +258,13 @@ fallible! {
 
     /// As in RocksDB 11, each call is undone by one of `rocksdb_enable_file_deletions`.
     fn rocksdb_disable_file_deletions(database: &Database) {
+        database.db.check_open()?;
         database.db.disable_file_deletions();
         Ok(())
     }
 
     fn rocksdb_enable_file_deletions(database: &Database) {
+        database.db.check_open()?;
         database.db.enable_file_deletions();
         Ok(())
     }

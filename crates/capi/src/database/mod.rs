@@ -27,7 +27,6 @@ use spillway::internal::ttl::Stamps;
 pub struct Database {
     pub db: Arc<Db>,
     default: Arc<Family>,
-    read_only: bool,
     /// Values end with a stamp: the database was opened with a time to live.
     stamps: Option<Stamps>,
     /// Number of disable calls less enable calls; no manual compaction runs while it is above 0. A running one holds
@@ -93,7 +92,6 @@ impl Database {
     #[cold]
     pub fn refused(&self, error: Error) -> Failure {
         match error.kind() {
-            ErrorKind::ReadOnly if self.read_only => Failure::not_implemented(error.to_string()),
             // Only a write forbidden to wait fails so.
             ErrorKind::Busy => Failure::incomplete(error.to_string()),
             _ => error.into(),

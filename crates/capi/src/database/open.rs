@@ -27,6 +27,7 @@ use spillway::internal::ttl::{MergeName, Stamps};
 fn repair(options: &Options, name: &CStr) -> Result<RepairReport, Failure> {
     let mut open = options.to_open_alone(path(name))?;
     open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));
+    open.raw_values = false; // operators are the program's, which know no times
     let report = spillway::internal::repair(path(name), &open).map_err(locked_out)?;
     if !report.lost_nothing() {
         tracing::warn!(%report, "a repair found losses");
@@ -52,8 +53,9 @@ fn clamp(group: &mut (impl OptionGroup + Clone)) {
     }
 }
 
+/// For the engine. That values have times is for an open with a time to live to say, not for options that were loaded.
 fn within_bounds(options: &FamilyOptions) -> FamilyOptions {
-    let mut options = options.clone();
+    let mut options = FamilyOptions { value_times: false, ..options.clone() };
     clamp(&mut options);
     clamp(&mut options.table);
     options
@@ -82,6 +84,7 @@ impl Options {
             }
         }
         clamp(&mut open.db);
+        open.raw_values = true; // the handles hide times, of opens with a time to live alone
         for (name, options) in families {
             open.block_cache = open.block_cache.or_else(|| options.block_cache.clone());
             open.families.push((name, within_bounds(&options.family)));
@@ -132,7 +135,6 @@ impl Database {
         let database = Database {
             db,
             default,
-            read_only: open.read_only,
             stamps: None,
             times_disabled: RwLock::default(),
             canceled: Arc::default(),
@@ -150,7 +152,6 @@ impl Database {
         Box::new(Database {
             db: self.db.clone(),
             default: self.default.clone(),
-            read_only: self.read_only,
             stamps: self.stamps.clone(),
             times_disabled: RwLock::default(),
             canceled: Arc::default(),
@@ -224,8 +225,11 @@ impl Database {
 pub fn locked_out(error: Error) -> Failure {
     match error.kind() {
         ErrorKind::Busy => {
-            let file = error.path().unwrap_or(Path::new("LOCK"));
-            Failure::locked(format!("{}: {}", file.display(), error.message()))
+            let file = error.path().unwrap_or(Path::new("LOCK")).display();
+            Failure::io(match error.message().split_once("; ") {
+                Some((theirs, ours)) => format!("{theirs}: {file}: No locks available; {ours}"),
+                None => format!("While lock file: {file}: Resource temporarily unavailable; {}", error.message()),
+            })
         }
         _ => error.into(),
     }

@@ -65,6 +65,13 @@ impl NewFile {
 impl Exported {
     /// Flushes the family, and links its tables into a new directory.
     pub fn of(checkpoint: &Checkpoint, family: &FamilyHandle, dir: &Path) -> Result<Box<Exported>, Failure> {
+        if dir.as_os_str().is_empty() {
+            return Err(Failure::invalid_argument("Specified export_dir invalid"));
+        }
+        if checkpoint.db().vfs().exists(dir)? {
+            return Err(Failure::invalid_argument(format!("Specified export_dir exists: {}", dir.display())));
+        }
+        checkpoint.check_parent(dir)?;
         let files = checkpoint.db().export_family(&family.0, dir)?;
         let comparator = CString::new(family.0.options().order.name()).unwrap_or_default();
         Ok(Box::new(Exported { comparator, files: files.into_iter().map(ShownFile::new).collect() }))
@@ -82,7 +89,9 @@ impl Database {
     ) -> Result<Box<FamilyHandle>, Failure> {
         let own = options.family.order.name();
         if let Some(other) = exports.iter().find(|export| export.comparator.as_bytes() != own.as_bytes()) {
-            let what = format!("the tables are sorted by {:?}, and the family by {own}", other.comparator);
+            let theirs = &other.comparator;
+            let what =
+                format!("Comparator name mismatch: the tables are sorted by {theirs:?}, and the family by {own}");
             return Err(Failure::invalid_argument(what));
         }
         let files = |export: &&Exported| export.files.iter().map(|shown| shown.file.clone()).collect();

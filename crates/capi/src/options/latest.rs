@@ -33,7 +33,8 @@ pub fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<PathBuf, Failure> {
         Some((FileType::Options, number)) => Some((number, name)),
         _ => None,
     });
-    let nothing = || Failure::not_found(format!("{}: no OPTIONS file", dir.display()));
+    let what = "No such file or directory: No options files found in the DB directory.";
+    let nothing = || Failure::not_found(format!("{what}: {}", dir.display()));
     let (_, name) = numbered.max().ok_or_else(nothing)?;
     Ok(dir.join(name))
 }
@@ -42,7 +43,7 @@ pub fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<PathBuf, Failure> {
 fn newest_text(
     vfs: &dyn Vfs,
     dir: &Path,
-    mut read: impl FnMut(&Path) -> Result<Vec<u8>, Error>,
+    mut read: impl FnMut(&Path) -> Result<String, Error>,
 ) -> Result<String, Failure> {
     let mut looks = 0;
     loop {
@@ -51,10 +52,7 @@ fn newest_text(
         match read(&file) {
             Err(error) if error.is_not_found() && looks < LOOKS_MAX => {}
             Err(error) => return Err(error.into()),
-            Ok(bytes) => {
-                let text = String::from_utf8(bytes);
-                return text.map_err(|_| Error::corruption("an OPTIONS file is not UTF-8").at_path(&file).into());
-            }
+            Ok(text) => return Ok(text),
         }
     }
 }
@@ -81,8 +79,9 @@ fn without_callers_objects(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn read(vfs: &dyn Vfs, file: &Path) -> Result<Vec<u8>, Error> {
-    vfs::read_all(vfs, file, OPTIONS_BYTES_MAX, IoClass::Other)
+fn read(vfs: &dyn Vfs, file: &Path) -> Result<String, Error> {
+    let bytes = vfs::read_all(vfs, file, OPTIONS_BYTES_MAX, IoClass::Other)?;
+    Ok(whole::text_of(&bytes).map_err(|error| error.at_path(file))?.into_owned())
 }
 
 fn parse(text: &str, ignores_unknown: bool) -> Result<OptionsFile, Failure> {
@@ -98,10 +97,9 @@ fn parse(text: &str, ignores_unknown: bool) -> Result<OptionsFile, Failure> {
 /// There is no file, or an option is not known.
 pub fn load_latest(vfs: &dyn Vfs, dir: &Path, ignores_unknown: bool) -> Result<OptionsFile, Failure> {
     let text = newest_text(vfs, dir, |file| {
-        let bytes = read(vfs, file)?;
-        // Bytes that are no text are refused below.
-        std::str::from_utf8(&bytes).map_or(Ok(()), whole::check_whole).map_err(|error| error.at_path(file))?;
-        Ok(bytes)
+        let text = read(vfs, file)?;
+        whole::check_whole(&text).map_err(|error| error.at_path(file))?;
+        Ok(text)
     })?;
     parse(&text, ignores_unknown)
 }
@@ -111,9 +109,8 @@ pub fn load_latest(vfs: &dyn Vfs, dir: &Path, ignores_unknown: bool) -> Result<O
 /// # Errors
 /// As of `load_latest`.
 pub fn load_file(vfs: &dyn Vfs, file: &Path, ignores_unknown: bool) -> Result<OptionsFile, Failure> {
-    let text = String::from_utf8(read(vfs, file)?);
-    let text = text.map_err(|_| Error::corruption("an OPTIONS file is not UTF-8").at_path(file))?;
-    whole::check_sum(&text).map_err(|error| error.at_path(file))?;
+    let text = read(vfs, file)?;
+    whole::check_sum(&text).and_then(|()| whole::check_sections(&text)).map_err(|error| error.at_path(file))?;
     parse(&text, ignores_unknown)
 }
 
@@ -219,10 +216,11 @@ mod tests {
                 vfs.write_file(&newer, b"new")?;
                 vfs.remove_file(&older)?;
             }
-            vfs::read_all(&*vfs, file, OPTIONS_BYTES_MAX, IoClass::Other)
+            let bytes = vfs::read_all(&*vfs, file, OPTIONS_BYTES_MAX, IoClass::Other)?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
         });
         assert_eq!((text.ok().as_deref(), looks), (Some("new"), 2));
         vfs.remove_file(&newer).expect("done");
-        assert!(newest_text(&*vfs, dir, |_| Ok(Vec::new())).is_err(), "there is none");
+        assert!(newest_text(&*vfs, dir, |_| Ok(String::new())).is_err(), "there is none");
     }
 }

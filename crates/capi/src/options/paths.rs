@@ -23,7 +23,8 @@ impl Options {
     /// Whether a database in `dir` can be opened with these options.
     ///
     /// # Errors
-    /// `Not implemented`: tables elsewhere, user-defined timestamps.
+    /// `Not implemented`: tables elsewhere, user-defined timestamps. `Invalid argument`: numbers that RocksDB refuses, where it takes
+    /// other ones out of our bounds.
     pub fn check(&self, dir: &Path) -> Result<(), Failure> {
         if let Some(other) = self.table_dirs.iter().chain(&self.family_table_dirs).find(|other| other.dir != dir) {
             let what =
@@ -32,6 +33,9 @@ impl Options {
         }
         if self.has_timestamps {
             return Err(Failure::not_implemented("a comparator of keys with user-defined timestamps"));
+        }
+        if self.db.keep_log_file_num == 0 || self.db.kept.get("keep_log_file_num") == Some("0") {
+            return Err(Failure::invalid_argument("keep_log_file_num must be greater than 0"));
         }
         Ok(())
     }

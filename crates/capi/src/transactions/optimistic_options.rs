@@ -18,8 +18,13 @@ pub struct OptimisticDbSettings {
     kept: Kept,
 }
 
-/// `rocksdb_optimistictransactiondb_lock_buckets_t`.
-pub struct LockBuckets;
+/// `rocksdb_optimistictransactiondb_lock_buckets_t`: the bytes that RocksDB's would take.
+pub struct LockBuckets(usize);
+
+const MUTEX_BYTES: usize = 40;
+const LINE_BYTES: usize = 64;
+/// What holds the buckets.
+const HEAD_BYTES: usize = 24;
 
 handles!(OptimisticDbSettings, LockBuckets);
 
@@ -46,17 +51,17 @@ export! {
     ) {}
 
     fn rocksdb_optimistictransactiondb_lock_buckets_create(bucket_count: usize, cache_aligned: bool) -> Box<LockBuckets> {
-        let _no_effect = (bucket_count, cache_aligned);
-        Box::new(LockBuckets)
+        let bucket_bytes = if cache_aligned { LINE_BYTES } else { MUTEX_BYTES };
+        Box::new(LockBuckets(bucket_count.saturating_mul(bucket_bytes).saturating_add(HEAD_BYTES)))
     }
 
     fn rocksdb_optimistictransactiondb_lock_buckets_destroy(lock_buckets: Option<Box<LockBuckets>>) {
         drop(lock_buckets);
     }
 
-    /// 0: there are none.
-    fn rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(_lock_buckets: &LockBuckets) -> usize {
-        0
+    /// RocksDB's number, for programs that budget with it: there are no buckets.
+    fn rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(lock_buckets: &LockBuckets) -> usize {
+        lock_buckets.0
     }
 }
 

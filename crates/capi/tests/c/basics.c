@@ -209,7 +209,7 @@ int main(int argc, char** argv) {
     CHECK_OK(error);
     if (db == NULL) return outcome("basics");
     CHECK(rocksdb_open(options, path_in(argv, "db"), &error) == NULL);
-    CHECK_ERROR(error, "IO error: lock");
+    CHECK_ERROR(error, "IO error: lock hold by current process, acquire time ");
     test_gets(db);
     test_multi_gets(db);
     test_iterators(db);

@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
     database = rocksdb_transactiondb_open(options, transactions, path_in(argv, "db"), &error);
     CHECK_OK(error);
     CHECK(rocksdb_transactiondb_open(options, transactions, path_in(argv, "db"), &error) == NULL);
-    CHECK_ERROR(error, "IO error: lock");
+    CHECK_ERROR(error, "IO error: lock hold by current process, acquire time ");
     rocksdb_transactiondb_close(database);
     rocksdb_options_set_create_missing_column_families(options, 1);
     of[0] = of[1] = options;

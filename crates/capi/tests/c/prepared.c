@@ -158,7 +158,7 @@ static void test_optimistic_options(const char* place) {
     rocksdb_optimistictransactiondb_options_t* settings = rocksdb_optimistictransactiondb_options_create();
     rocksdb_optimistictransactiondb_lock_buckets_t* buckets =
         rocksdb_optimistictransactiondb_lock_buckets_create(1 << 10, 1);
-    CHECK(rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(buckets) == 0);
+    CHECK(rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(buckets) == 24 + 64 * (1 << 10));
     rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(settings, buckets);
     rocksdb_optimistictransactiondb_options_set_occ_lock_buckets(settings, 7);
     optimistic = rocksdb_optimistictransactiondb_open_with_otxn_db_options(options, settings, place, &error);

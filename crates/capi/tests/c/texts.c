@@ -47,10 +47,10 @@ static void test_locks(const char* dir) {
     CHECK_OK(error);
     CHECK(rocksdb_open(options, dir, &error) == NULL);
     CHECK(error != NULL && strstr(error, "/LOCK") != NULL);
-    CHECK_ERROR(error, "IO error: lock");
+    CHECK_ERROR(error, "IO error: lock hold by current process, acquire time ");
     rocksdb_destroy_db(options, dir, &error);
     CHECK(error != NULL && strstr(error, "/LOCK") != NULL);
-    CHECK_ERROR(error, "IO error: lock");
+    CHECK_ERROR(error, "IO error: lock hold by current process, acquire time ");
     rocksdb_close(db);
     rocksdb_destroy_db(options, dir, &error);
     CHECK_OK(error);

@@ -56,7 +56,7 @@ pub fn is_of_the_api(name: &str) -> bool {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 29] = [
+pub const PROGRAMS: [&str; 30] = [
     "absent",
     "answers",
     "background",
@@ -68,6 +68,7 @@ pub const PROGRAMS: [&str; 29] = [
     "extend",
     "families",
     "files",
+    "forked",
     "full_disk",
     "indexed",
     "locking",

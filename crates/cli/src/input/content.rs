@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use crate::failure::Failure;
 
@@ -11,6 +11,9 @@ use crate::failure::Failure;
 const HEAD_BYTES: usize = 512;
 
 const READ_BYTES: usize = 128 << 10;
+
+/// Largest window of a Zstandard frame, as a power of two: `zstd --long=31` writes it. A frame takes its window in memory.
+const WINDOW_LOG_MAX: u32 = 31;
 
 /// UTF-8 byte order mark, written by some editors. Not part of any record.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -44,10 +47,11 @@ enum Compression {
 
 impl Compression {
     fn of(head: &[u8]) -> Option<Compression> {
-        match head {
+        match behind_skippable(head) {
             [0x1f, 0x8b, 0x08, ..] => Some(Compression::Gzip),
-            // A frame, or a skippable frame first.
-            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Compression::Zstd),
+            // lz4's skippable frames are the same: what the head does not show is taken for Zstandard's.
+            _ if is_skippable(head) && other(head).is_none() => Some(Compression::Zstd),
             _ => None,
         }
     }
@@ -69,9 +73,55 @@ impl Compression {
     /// Decodes all members or frames, one after the other.
     fn decoder(self, rest: Rest) -> io::Result<Bytes> {
         Ok(match self {
-            Compression::Gzip => Box::new(MultiGzDecoder::new(rest)),
-            Compression::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(rest)?),
+            Compression::Gzip => Box::new(Members { member: Some(GzDecoder::new(rest)) }),
+            Compression::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(rest)?;
+                decoder.window_log_max(WINDOW_LOG_MAX)?;
+                Box::new(decoder)
+            }
         })
+    }
+}
+
+/// All members of a gzip file. Zeros behind the last one are padding, as tapes and some writers leave it.
+struct Members {
+    /// `None` at the end.
+    member: Option<GzDecoder<Rest>>,
+}
+
+impl Members {
+    /// Begins the next member, if there is one.
+    fn begin_next(&mut self) -> io::Result<()> {
+        let Some(mut rest) = self.member.take().map(GzDecoder::into_inner) else { return Ok(()) };
+        let mut is_padded = false;
+        loop {
+            let bytes = rest.fill_buf()?;
+            let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+            match (bytes.len(), zeros) {
+                (0, _) => return Ok(()),
+                (_, 0) if is_padded => {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "data behind the zeros that end it"));
+                }
+                (_, 0) => break,
+                _ => is_padded = true,
+            }
+            rest.consume(zeros);
+        }
+        self.member = Some(GzDecoder::new(rest));
+        Ok(())
+    }
+}
+
+impl Read for Members {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let read = member.read(buf)?;
+            if read > 0 || buf.is_empty() {
+                return Ok(read);
+            }
+            self.begin_next()?;
+        }
+        Ok(0)
     }
 }
 
@@ -108,7 +158,7 @@ type Rest = io::Chain<Cursor<Vec<u8>>, BufReader<Bytes>>;
 fn look(mut input: BufReader<Bytes>) -> io::Result<(Vec<u8>, Rest)> {
     let mut head = Vec::new();
     // A pipe may return less at first. Magic numbers are short: a line is enough.
-    while head.len() < HEAD_BYTES && !head.contains(&b'\n') {
+    while head.len() < HEAD_BYTES && (is_skippable(&head) || !head.contains(&b'\n')) {
         let more = input.fill_buf()?;
         let taken = more.len().min(HEAD_BYTES - head.len());
         if taken == 0 {
@@ -118,6 +168,20 @@ fn look(mut input: BufReader<Bytes>) -> io::Result<(Vec<u8>, Rest)> {
         input.consume(taken);
     }
     Ok((head.clone(), Cursor::new(head).chain(input)))
+}
+
+/// Whether a skippable frame, of Zstandard or of lz4, comes first.
+fn is_skippable(head: &[u8]) -> bool {
+    matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
+}
+
+/// What comes behind all skippable frames; empty if the head does not show it.
+fn behind_skippable(mut head: &[u8]) -> &[u8] {
+    while let [0x50..=0x5f, 0x2a, 0x4d, 0x18, a, b, c, d, rest @ ..] = head {
+        let bytes = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
+        head = rest.get(bytes..).unwrap_or_default();
+    }
+    head
 }
 
 /// Returns the text without a byte order mark, or refuses it.
@@ -141,7 +205,8 @@ fn other(head: &[u8]) -> Option<(&'static str, &'static str)> {
         let is_cut_off = |error: std::str::Utf8Error| error.error_len().is_none();
         !head.iter().any(is_control) && std::str::from_utf8(head).err().is_none_or(is_cut_off)
     };
-    let known = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic)).map(|(_, what, command)| (*what, *command));
+    let shown = behind_skippable(head);
+    let known = OTHERS.iter().find(|(magic, ..)| shown.starts_with(magic)).map(|(_, what, command)| (*what, *command));
     match known {
         Some(known) if !is_text() => Some(known),
         Some(_) => None,
@@ -184,6 +249,39 @@ mod tests {
             assert_eq!(read(text).ok().unwrap(), text);
             assert_eq!(read(&[BYTE_ORDER_MARK, text].concat()).ok().unwrap(), text);
         }
+    }
+
+    #[test]
+    fn members_zeros_and_long_windows_are_read() {
+        let zip = |text: &[u8]| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            std::io::Write::write_all(&mut encoder, text).unwrap();
+            encoder.finish().unwrap()
+        };
+        let (a, b) = (zip(b"a\n"), zip(b"b\n"));
+        assert_eq!(read(&[&a[..], &b].concat()).ok().unwrap(), b"a\nb\n");
+        assert_eq!(read(&[&a[..], &b, &[0; 10_240]].concat()).ok().unwrap(), b"a\nb\n");
+        for behind in [&[&[0; 512][..], &b].concat()[..], b"rubbish"] {
+            let content = open("in", Cursor::new([&a[..], behind].concat())).ok().unwrap();
+            assert!(std::io::read_to_string(content.bytes).is_err(), "{behind:?}");
+        }
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(28).unwrap(); // one more than decoders take unasked
+        std::io::Write::write_all(&mut encoder, b"long\n").unwrap();
+        assert_eq!(read(&encoder.finish().unwrap()).ok().unwrap(), b"long\n");
+    }
+
+    #[test]
+    fn frames_that_are_skipped_hide_no_format() {
+        let skipped =
+            |bytes: usize| [b"\x5a\x2a\x4d\x18", &(bytes as u32).to_le_bytes()[..], &vec![b'\n'; bytes]].concat();
+        let frame = zstd::encode_all(&b"text\n"[..], 1).unwrap();
+        for bytes in [0, 20, 2000] {
+            assert_eq!(read(&[skipped(bytes), frame.clone()].concat()).ok().unwrap(), b"text\n");
+        }
+        let lz4 = [&skipped(20)[..], &skipped(3), b"\x04\x22\x4d\x18\x64\x40\xa7\x05\0\0\x80text\n\0\0\0\0"].concat();
+        let message = read(&lz4).err().unwrap().message().unwrap();
+        assert!(message.contains("lz4 -dc in"), "{message}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use super::source::{Line, Source};
-use super::{Next, Parser, Record};
+use super::{Next, Parser, Record, separate};
 use crate::bytes::append_hex;
 use crate::failure::Outcome;
 
@@ -36,9 +36,11 @@ impl Objects {
             if error.is_data() { "not a JSON object".to_owned() } else { format!("not JSON: {error}") }
         })?;
         record.key.clear();
+        let mut from = 0;
         for (i, field) in self.fields.iter().enumerate() {
             if i > 0 {
-                record.key.extend_from_slice(self.separator.as_bytes());
+                separate(&mut record.key, from, &self.separator)?;
+                from = record.key.len();
             }
             append(&object, field, &mut record.key, false)?;
         }

@@ -4,6 +4,7 @@ mod content;
 mod file;
 mod json;
 mod lines;
+mod recognise;
 mod rows;
 mod skipped;
 mod source;
@@ -17,7 +18,7 @@ use clap::ValueEnum;
 
 use crate::bytes::text;
 use crate::delimited::Row;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, note};
 use crate::human;
 use crate::interrupt::Interrupt;
 
@@ -35,26 +36,29 @@ const RECORD_BYTES_MAX: u64 = 4 << 30;
 /// Format of records, and the parts of a record for key and value.
 #[derive(clap::Args, Debug)]
 pub struct InputArgs {
-    /// Format of the files.
+    /// Format of the files. Default: as their names end (.csv, .tsv, .ndjson, .jsonl, .json, .kv, .gz or .zst behind it), or as
+    /// the first line looks; a note tells it.
     #[arg(long)]
-    format: Format,
+    format: Option<Format>,
     /// Columns (csv, tsv: names, or numbers from 1) or fields (ndjson) of the key, separated by commas. Default: the first
     /// column.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     key: Vec<String>,
-    /// Text between the parts of a key with several columns. Default: /.
+    /// Text between the parts of a key with several columns. Default: /. Parts with this text in them are malformed, but the
+    /// last: another record could have the same key. An empty text joins parts as they are, for those of a fixed length.
     #[arg(long, value_name = "TEXT")]
     key_separator: Option<String>,
     /// Columns (csv, tsv) or field (ndjson) of the value. Default: the whole record. A single column is stored without quotes.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     value: Vec<String>,
-    /// csv: character between fields. Default: comma.
+    /// csv: character between fields. Default: comma; or semicolon, tab or | if the first row has no comma.
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<char>,
     /// csv, tsv: reads the first row of each file as a record, not as names of columns.
     #[arg(long)]
     no_header: bool,
-    /// csv, tsv: reads the first row of each file as names of columns. This is the default.
+    /// csv, tsv: reads the first row of each file as names of columns. This is the default, but for files whose format is
+    /// recognised and whose first row begins with a number.
     #[arg(long, conflicts_with = "no_header")]
     header: bool,
     /// kv, and csv and tsv with one column as --value: reads keys and values as hexadecimal digits.
@@ -82,6 +86,17 @@ enum Format {
     Ndjson,
     /// Key, tab and value on each line.
     Kv,
+}
+
+/// The form of the files, given or recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Form {
+    format: Format,
+    /// Between fields of csv and tsv.
+    delimiter: char,
+    no_header: bool,
+    /// Told, so that a wrong guess is seen.
+    is_guessed: bool,
 }
 
 /// A key and a value, in reused memory.
@@ -119,6 +134,10 @@ pub struct Input<'a> {
     /// Files not yet open.
     files: VecDeque<PathBuf>,
     open: Option<OpenFile>,
+    /// By the first file.
+    form: Option<Form>,
+    /// A record that was read ahead.
+    ahead: Option<Record>,
     /// Header of the first file, if any.
     header: Option<Row>,
     read_bytes: Arc<AtomicU64>,
@@ -135,13 +154,15 @@ struct OpenFile {
 impl<'a> Input<'a> {
     /// Opens the first file and checks that all files exist. After an interrupt, reading fails.
     pub fn open(args: &'a InputArgs, files: &[PathBuf], interrupt: &Interrupt) -> Outcome<Input<'a>> {
-        args.check()?;
+        args.check_limit()?;
         check_files(files)?;
         let sizes = files.iter().map(|path| file::total_bytes(path)).collect::<Outcome<Vec<_>>>()?;
         let mut input = Input {
             args,
             files: files.iter().cloned().collect(),
             open: None,
+            form: None,
+            ahead: None,
             header: None,
             read_bytes: Arc::default(),
             total_bytes: sizes.into_iter().sum(),
@@ -155,10 +176,21 @@ impl<'a> Input<'a> {
     /// Opens the next file; false if there is none.
     fn open_next(&mut self) -> Outcome<bool> {
         let Some(path) = self.files.pop_front() else { return Ok(false) };
-        let source =
+        let mut source =
             Source::open(&path, self.read_bytes.clone(), self.interrupt.clone(), self.args.record_bytes_max())?;
         let name = source.name().to_owned();
-        let parser = self.args.parser(source)?;
+        let form = match self.form {
+            Some(form) => form,
+            None => self.args.form(&mut source)?,
+        };
+        if form.format == Format::Ndjson {
+            recognise::check_objects(&mut source)?;
+        }
+        self.args.check(form.format)?;
+        let parser = self.args.parser(form, source)?;
+        if self.form.replace(form).is_none() && form.is_guessed {
+            note(&format!("{name} is read as {}; the key is {}", form.describe(), self.args.key_of(parser.header())));
+        }
         match (&self.header, parser.header()) {
             (None, header) => self.header = header.cloned(),
             // Named columns are found by their names.
@@ -174,6 +206,10 @@ impl<'a> Input<'a> {
     /// # Errors
     /// `Malformed`: a record is malformed, and `--skip-bad` is not given.
     pub fn next(&mut self, record: &mut Record) -> Outcome<bool> {
+        if let Some(ahead) = self.ahead.take() {
+            *record = ahead;
+            return Ok(true);
+        }
         while let Some(OpenFile { name, parser }) = &mut self.open {
             match parser.next(record)? {
                 Next::Record => return Ok(true),
@@ -194,6 +230,16 @@ impl<'a> Input<'a> {
         Ok(false)
     }
 
+    /// Reads the next record ahead, for callers that make nothing if there is no good one.
+    ///
+    /// # Errors
+    /// As those of [`next`](Self::next).
+    pub fn look_ahead(&mut self) -> Outcome<bool> {
+        let mut record = Record::default();
+        self.ahead = self.next(&mut record)?.then_some(record);
+        Ok(self.ahead.is_some())
+    }
+
     /// Skips the first records.
     ///
     /// # Errors
@@ -209,6 +255,11 @@ impl<'a> Input<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What the key is made of, in words.
+    pub fn key(&self) -> String {
+        self.args.key_of(self.header.as_ref())
     }
 
     /// Bytes of all files; `None` if one is a pipe.
@@ -228,18 +279,27 @@ impl<'a> Input<'a> {
 }
 
 impl InputArgs {
-    /// Refuses incompatible arguments.
-    fn check(&self) -> Outcome {
-        let refused = |what: &str| {
-            Err(Failure::refused(format!("{what} does not go with --format {:?}", self.format).to_lowercase()))
-        };
-        let by_columns = matches!(self.format, Format::Csv | Format::Tsv);
-        let is_kv = self.format == Format::Kv;
+    /// # Errors
+    /// The limit of a record is out of bounds.
+    fn check_limit(&self) -> Outcome {
+        match self.max_record {
+            Some(bytes) if !(1..=RECORD_BYTES_MAX).contains(&bytes) => {
+                Err(Failure::refused("--max-record is 1 at the least and 4G at the most; no entry can be larger"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses arguments that do not go with a format.
+    fn check(&self, format: Format) -> Outcome {
+        let refused = |what: &str| Err(Failure::refused(format!("{what} does not go with --format {}", format.name())));
+        let by_columns = matches!(format, Format::Csv | Format::Tsv);
+        let is_kv = format == Format::Kv;
         let given = [
             ("--value", !self.value.is_empty(), !is_kv),
             ("--header", self.header, by_columns),
             ("--no-header", self.no_header, by_columns),
-            ("--delimiter", self.delimiter.is_some(), self.format == Format::Csv),
+            ("--delimiter", self.delimiter.is_some(), format == Format::Csv),
             ("--hex", self.hex, is_kv || by_columns),
             ("--raw", self.raw, is_kv),
             ("--key", !self.key.is_empty(), !is_kv),
@@ -248,18 +308,25 @@ impl InputArgs {
         if let Some((name, ..)) = given.into_iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
             return refused(name);
         }
-        let wrong = match self.format {
+        let wrong = match format {
             Format::Ndjson if self.key.is_empty() => {
                 "--format ndjson needs --key with the names of the fields that make the key"
             }
             Format::Ndjson if self.value.len() > 1 => "--value takes one field with --format ndjson",
             Format::Csv | Format::Tsv if self.hex && self.value.len() != 1 => "--hex needs one column as --value",
-            _ if self.max_record.is_some_and(|bytes| !(1..=RECORD_BYTES_MAX).contains(&bytes)) => {
-                "--max-record is 1 at the least and 4G at the most; no entry can be larger"
-            }
             _ => return Ok(()),
         };
         Err(Failure::refused(wrong))
+    }
+
+    /// What the key is made of, in words.
+    fn key_of(&self, header: Option<&Row>) -> String {
+        match (self.key.as_slice(), header.and_then(|names| names.get(0))) {
+            ([], Some(first)) => format!("the column \"{}\"", text(first)),
+            ([], None) => "what stands first".to_owned(),
+            ([only], _) => format!("\"{only}\""),
+            (several, _) => format!("\"{}\", with {:?} between", several.join("\", \""), self.key_separator()),
+        }
     }
 
     fn key_separator(&self) -> &str {
@@ -270,9 +337,9 @@ impl InputArgs {
         self.max_record.unwrap_or(RECORD_BYTES_DEFAULT) as usize
     }
 
-    fn parser(&self, source: Source) -> Outcome<Box<dyn Parser>> {
-        Ok(match self.format {
-            Format::Csv | Format::Tsv => Box::new(rows::Rows::new(self, source)?),
+    fn parser(&self, form: Form, source: Source) -> Outcome<Box<dyn Parser>> {
+        Ok(match form.format {
+            Format::Csv | Format::Tsv => Box::new(rows::Rows::new(self, form, source)?),
             Format::Ndjson => Box::new(json::Objects::new(source, &self.key, self.key_separator(), self.value.first())),
             Format::Kv => Box::new(lines::Pairs::new(source, self.notation())),
         })
@@ -285,6 +352,49 @@ impl InputArgs {
             (false, false) => lines::Notation::Escapes,
         }
     }
+}
+
+impl Format {
+    fn name(self) -> &'static str {
+        match self {
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
+            Format::Ndjson => "ndjson",
+            Format::Kv => "kv",
+        }
+    }
+}
+
+impl Form {
+    fn describe(self) -> String {
+        let Form { format, delimiter, no_header, .. } = self;
+        let first = match no_header {
+            true => "the first row is a record (--header if it names the columns)",
+            false => "the first row names the columns (--no-header if it is a record)",
+        };
+        match format {
+            Format::Csv => format!("csv with {delimiter:?} between fields; {first}"),
+            Format::Tsv => format!("tsv; {first}"),
+            Format::Ndjson | Format::Kv => format.name().to_owned(),
+        }
+    }
+}
+
+/// Appends the separator behind a part of a key that begins at `from`.
+///
+/// # Errors
+/// The separator is found before the part ends: another record could have the same key.
+fn separate(key: &mut Vec<u8>, from: usize, separator: &str) -> Result<(), String> {
+    let part_bytes = key.len() - from;
+    key.extend_from_slice(separator.as_bytes());
+    let found = memchr::memmem::find(key.get(from..).unwrap_or_default(), separator.as_bytes());
+    if separator.is_empty() || found == Some(part_bytes) {
+        return Ok(());
+    }
+    Err(format!(
+        "a part of the key has {separator:?} in it, and another record could have the same key: say --key-separator TEXT \
+         with a text that no part has"
+    ))
 }
 
 /// Whole rows can be values only if all files have the same header.

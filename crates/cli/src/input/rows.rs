@@ -3,7 +3,7 @@
 use memchr::{memchr2, memchr2_iter};
 
 use super::source::Source;
-use super::{Format, InputArgs, Next, Parser, Record};
+use super::{Form, Format, InputArgs, Next, Parser, Record, separate};
 use crate::bytes::{append_hex, text};
 use crate::delimited::{Layout, Row, Scanned, Scanner};
 use crate::failure::{Failure, Outcome};
@@ -30,11 +30,11 @@ struct Columns {
 }
 
 impl Rows {
-    pub fn new(args: &InputArgs, source: Source) -> Outcome<Rows> {
-        let layout = layout(args)?;
+    pub fn new(args: &InputArgs, form: Form, source: Source) -> Outcome<Rows> {
+        let layout = layout(form)?;
         let mut text = RowText { source, scanner: Scanner::new(layout), ended_with_cr: false };
         let mut row = Row::default();
-        let header = match args.no_header {
+        let header = match form.no_header {
             true => None,
             false => Some(text.header(&mut row)?),
         };
@@ -83,9 +83,11 @@ impl Columns {
     fn fill(&self, row: &Row, layout: Layout, record: &mut Record) -> Result<(), String> {
         let field = |place: usize| row.get(place).ok_or_else(|| no_column(place, row));
         record.key.clear();
+        let mut from = 0;
         for (i, &place) in self.key.iter().enumerate() {
             if i > 0 {
-                record.key.extend_from_slice(self.separator.as_bytes());
+                separate(&mut record.key, from, &self.separator)?;
+                from = record.key.len();
             }
             record.key.extend_from_slice(field(place)?);
         }
@@ -232,11 +234,11 @@ impl RowText {
     }
 }
 
-fn layout(args: &InputArgs) -> Outcome<Layout> {
-    if args.format == Format::Tsv {
+fn layout(form: Form) -> Outcome<Layout> {
+    if form.format == Format::Tsv {
         return Ok(Layout { delimiter: b'\t', quotes: false });
     }
-    match args.delimiter.unwrap_or(',') {
+    match form.delimiter {
         c if c.is_ascii() && !matches!(c, '"' | '\n' | '\r') => Ok(Layout { delimiter: c as u8, quotes: true }),
         c => Err(Failure::refused(format!("--delimiter {c:?} cannot stand between fields; it is one ASCII character"))),
     }

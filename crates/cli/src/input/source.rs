@@ -108,6 +108,21 @@ impl Source {
         self.is_whole
     }
 
+    /// The first line of the text that is not empty, as far as a record may go. Consumes nothing.
+    pub fn peek_line(&mut self) -> Outcome<&[u8]> {
+        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let (from, to) = loop {
+            let text = self.text();
+            let from = text.iter().position(|byte| !is_end(byte)).unwrap_or(text.len());
+            let end = text.get(from..).and_then(|rest| rest.iter().position(is_end));
+            if end.is_some() || self.is_whole || text.len() - from > self.record_bytes_max {
+                break (from, end.map_or(text.len(), |end| from + end));
+            }
+            self.read()?;
+        };
+        Ok(self.text().get(from..to).unwrap_or_default())
+    }
+
     /// Reads more text, or finds the end.
     pub fn read(&mut self) -> Outcome {
         self.interrupt.check()?;

@@ -8,7 +8,7 @@ use spillway::internal::version::file_name::LOAD_DIR;
 use spillway::internal::vfs::RealVfs;
 use spillway::internal::{Database, Family, IngestOptions};
 
-use super::{Args, NOTHING_LOADED, Tally, report, summary};
+use super::{Args, NOTHING_LOADED, Repeated, Tally, report, summary, tell_repeated};
 use crate::failure::Outcome;
 use crate::ingest::ingest;
 use crate::input::Input;
@@ -17,24 +17,33 @@ use crate::make::{self, Made, Place};
 use crate::staging::Staging;
 use crate::{human, json};
 
-pub fn load(args: &Args, db: Database, input: Input<'_>, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
-    let family = args.family.of(&db)?;
+pub fn load(
+    args: &Args,
+    db: Database,
+    family: Arc<Family>,
+    input: Input<'_>,
+    interrupt: &Interrupt,
+    out: &mut dyn Write,
+) -> Outcome {
     let vfs = RealVfs::new();
     let start = vfs.now();
+    let key = input.key();
     let (made, placed) = interrupt.explain(take_in(args, &db, &family, input, interrupt), NOTHING_LOADED)?;
     let tally = Tally { records: made.records, payload_bytes: made.payload_bytes };
+    let repeated = Repeated::Exactly(made.records - made.entries());
     drop(family);
     let closed = db.close();
     let time = vfs.now().saturating_sub(start);
     if args.json {
         let ingested = json!({ "tables": made.tables.len(), "bytes": made.file_bytes(), "keys": made.entries() });
-        let mut report = report(&tally, &made.skipped, time);
+        let mut report = report(&tally, repeated, &made.skipped, time);
         if let (Value::Object(report), Value::Object(ingested)) = (&mut report, ingested) {
             report.extend(ingested);
         }
         json::print(&report, out)?;
     } else {
         summary(&tally, &made.skipped, time, out)?;
+        tell_repeated(repeated, &key, out)?;
         let tables = human::counted(made.tables.len() as u64, "table", "tables");
         let (entries, size) = (human::count(made.entries()), human::bytes(made.file_bytes()));
         writeln!(out, "ingested {tables} ({size}) with {entries} different keys")?;

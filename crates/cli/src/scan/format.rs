@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use crate::bytes::{Notation, hex, write_hex};
 use crate::delimited::Layout;
 use crate::failure::{Failure, Outcome};
+use crate::human;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -26,6 +27,8 @@ pub struct Printer<'a> {
     pub format: Format,
     pub notation: Notation,
     pub keys_only: bool,
+    /// Prints the times of values.
+    pub times: bool,
 }
 
 impl Printer<'_> {
@@ -34,15 +37,20 @@ impl Printer<'_> {
     /// # Errors
     /// The format would have nothing to write.
     pub fn begin(&mut self) -> Outcome {
-        match (self.format, self.keys_only) {
-            (Format::Values, true) => Err(Failure::refused("--keys-only leaves nothing of --format values")),
-            (Format::Csv, true) => Ok(writeln!(self.out, "key")?),
-            (Format::Csv, false) => Ok(writeln!(self.out, "key,value")?),
+        match self.format {
+            Format::Values if self.keys_only => Err(Failure::refused("--keys-only leaves nothing of --format values")),
+            Format::Values if self.times => Err(Failure::refused("--format values has no place for --times")),
+            Format::Csv => {
+                let value = if self.keys_only { "" } else { ",value" };
+                Ok(writeln!(self.out, "key{value}{}", if self.times { ",time" } else { "" })?)
+            }
             _ => Ok(()),
         }
     }
 
-    pub fn entry(&mut self, key: &[u8], value: &[u8]) -> Outcome {
+    /// `time_s`: when the value was written, since the epoch; `None`: it does not say so.
+    pub fn entry(&mut self, key: &[u8], value: &[u8], time_s: Option<u32>) -> Outcome {
+        let time = time_s.filter(|_| self.times).map(|time_s| human::utc(u64::from(time_s)));
         match self.format {
             Format::Kv => {
                 self.notation.write(self.out, key)?;
@@ -50,12 +58,23 @@ impl Printer<'_> {
                     self.out.write_all(b"\t")?;
                     self.notation.write(self.out, value)?;
                 }
+                if self.times {
+                    write!(self.out, "\t{}", time.unwrap_or_default())?;
+                }
             }
-            Format::Csv => self.row(key, value)?,
+            Format::Csv => {
+                self.row(key, value)?;
+                if self.times {
+                    write!(self.out, ",{}", time.unwrap_or_default())?;
+                }
+            }
             Format::Ndjson => {
                 self.field("{", "key", key)?;
                 if !self.keys_only {
                     self.field(",", "value", value)?;
+                }
+                if let Some(time_s) = time_s.filter(|_| self.times) {
+                    write!(self.out, ",\"unix_time_s\":{time_s}")?;
                 }
                 self.out.write_all(b"}")?;
             }

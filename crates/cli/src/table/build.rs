@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
+use spillway::internal::version::recover::recover;
 use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{DEFAULT_FAMILY, FamilyOptions, WrittenTable};
 
@@ -99,9 +100,16 @@ fn family_options(args: &Args, vfs: &Arc<dyn Vfs>) -> Outcome<FamilyOptions> {
     };
     let Settings { families, others, .. } = stored.with(vfs, args.database.as_deref(), args.options.as_deref())?;
     let name = &args.family.family;
+    let noted = args.database.as_ref().and_then(|dir| recover(&**vfs, dir).ok());
+    let noted = noted.into_iter().flat_map(|found| found.families);
+    let has_times = args.family.ttl || noted.into_iter().any(|family| family.name == *name && family.value_times);
+    let timed = |options: &FamilyOptions| {
+        let value_times = has_times || options.value_times || options.value_ttl_s > 0;
+        Ok(FamilyOptions { value_times, ..options.clone() })
+    };
     match families.iter().find(|(known, _)| known == name) {
-        Some((_, options)) => Ok(options.clone()),
-        None if name == DEFAULT_FAMILY => Ok(others),
+        Some((_, options)) => timed(options),
+        None if name == DEFAULT_FAMILY => timed(&others),
         None => Err(Failure::refused(format!(
             "there are no options of a column family \"{name}\"; name its database by --for, or a file with its options by --options"
         ))),

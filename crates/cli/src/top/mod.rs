@@ -10,9 +10,10 @@ use live::history::{History, Minutes, Point};
 use live::verdict::Judge;
 use serde_json::json;
 use spillway::internal::vfs::RealVfs;
+use spillway::internal::{Error, ErrorKind};
 
 use self::screen::Screen;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, note};
 use crate::interrupt::Interrupt;
 use crate::watched::{self, WatchedArgs};
 
@@ -25,7 +26,7 @@ use crate::watched::{self, WatchedArgs};
 Debt: how far compactions are behind; from 0 % on writers are slowed down, at 100 % stopped.
 
 The process that has the database open shows itself if its option observe_socket is set; else the figures are those of the
-directory's files: families, levels and logs.")]
+directory's files: families, levels and logs. Where the process ends, the next one is waited for, but with --count.")]
 pub struct Args {
     #[command(flatten)]
     watched: WatchedArgs,
@@ -53,6 +54,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     }
 }
 
+/// Time between two looks for the next process.
+const AWAY_INTERVAL: Duration = Duration::from_millis(200);
+
 /// Takes readings until the end, and hands each to `see`.
 fn follow(
     args: &Args,
@@ -65,7 +69,19 @@ fn follow(
     let (mut last, mut minutes) = (None, Minutes::default());
     let mut taken = 0;
     loop {
-        let now = source.observe()?;
+        let now = match source.observe() {
+            Ok(now) => now,
+            // Without an end of its own the command waits for the next process. Its readings begin anew.
+            Err(error) if last.is_some() && args.count.is_none() && is_gone(&error) => {
+                note(&format!("{error}; waiting for the next process"));
+                vfs.sleep(AWAY_INTERVAL);
+                if interrupt.is_asked() {
+                    return Ok(());
+                }
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         let point = last.as_ref().and_then(|before| Point::between(before, &now));
         if let Some(point) = point.clone() {
             history.push(point);
@@ -83,6 +99,11 @@ fn follow(
             vfs.sleep(Duration::from_millis(50).min(ends.saturating_sub(vfs.now())));
         }
     }
+}
+
+/// Whether the process that was asked has gone, or its database was closed.
+fn is_gone(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Closed | ErrorKind::Unsupported | ErrorKind::Busy)
 }
 
 fn print_lines(args: &Args, source: &dyn Source, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {

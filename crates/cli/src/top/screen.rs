@@ -59,7 +59,7 @@ impl Screen {
         let right = format!("process {}, open for {}", process.pid, Age(process.uptime_us / 1_000_000));
         let left =
             fit(&format!("Spillway  {}", printable(&process.directory)), self.width.saturating_sub(right.len() + 2));
-        self.paint(BOLD, &format!("{left}  {right}"))
+        self.paint(BOLD, &self.cut(&format!("{left}  {right}")))
     }
 
     /// The worst things: the first one whole, more of them in a third of the height.
@@ -105,9 +105,9 @@ impl Screen {
         waits.sort_by(|a, b| b.1.total_cmp(a.1));
         let causes: Vec<_> = waits.iter().take(2).map(|(cause, ms)| format!("{cause} {ms:.0}")).collect();
         // The median has no place in 80 columns.
-        let median = if self.is_wide() { format!("  1/2 {}", us(point.write_p50_us)) } else { String::new() };
+        let median = if self.is_wide() { format!("  p50 {}", us(point.write_p50_us)) } else { String::new() };
         let writes = format!(
-            "{:>8}/s {:>10}/s{median}  1/100 {}  1/1000 {}",
+            "{:>8}/s {:>10}/s{median}  p99 {}  p99.9 {}",
             Count(point.writes).to_string(),
             Bytes(point.write_bytes as u64).to_string(),
             us(point.write_p99_us),
@@ -118,18 +118,20 @@ impl Screen {
             false if !causes.is_empty() => "; slowed".to_string(),
             false => String::new(),
         };
-        let stalls = seen.now.writes.iter().flat_map(|writes| &writes.stalls);
-        let now = match stalls.map(|stall| stall.waiting).sum::<u64>() {
+        let stalls: Vec<_> = seen.now.writes.iter().flat_map(|writes| &writes.stalls).collect();
+        let first = || Micros(stalls.iter().map(|stall| stall.waiting_us).max().unwrap_or_default());
+        // A wait is in the sum once it has ended.
+        let now = match stalls.iter().map(|stall| stall.waiting).sum::<u64>() {
             0 => String::new(),
-            1 => "1 waits now  ".to_string(),
-            waiting => format!("{waiting} wait now  "),
+            1 => format!("1 waits now, for {}  ", first()),
+            waiting => format!("{waiting} wait now, the first for {}  ", first()),
         };
         let waits = format!("{:>8} ms/s  {now}{}{how}", Count(point.stalled_ms()).to_string(), causes.join(", "));
         let cache =
             point.cache_hit_rate.map_or_else(String::new, |rate| format!("  cache finds {:.0} %", rate * 100.0));
         let reads = match point.reads {
             Some(reads) => format!(
-                "{:>8}/s  1/100 {}  1/1000 {}{cache}",
+                "{:>8}/s  p99 {}  p99.9 {}{cache}",
                 Count(reads).to_string(),
                 us(point.get_p99_us),
                 us(point.get_p999_us)
@@ -375,7 +377,7 @@ mod tests {
         let mut history = History::default();
         history.push(point.clone());
         let verdict = Judge::default().judge(&now, &history, &[]);
-        for (width, height) in [(80, 24), (100, 30), (200, 60)] {
+        for (width, height) in [(30, 40), (80, 24), (100, 30), (200, 60)] {
             let screen = Screen { width, height, colours: false };
             let lines = screen.lines(&Seen { now: &now, point: Some(&point), history: &history, verdict: &verdict });
             assert!(lines.len() <= height, "{lines:#?}");

@@ -7,21 +7,21 @@ import { drawAdvice, drawEvents, drawFamilies, drawJobs, drawKept, drawMemory, d
 import { age, by, bytes, count, element, fill, micros } from "./text.js";
 
 const CAUSES = ["memtable-limit", "memory-limit", "l0-file-count", "pending-compaction-bytes", "memtable-switch", "log-switch", "pipeline-full", "ingest-latch"];
-const WITHOUT_STATISTICS = "Not measured: open the database with the option statistics.";
+const NO_SAMPLE = "Nothing was timed: without the option statistics one operation in 64 is.";
 
 const charts = [
-  new Chart({ id: "writes", title: "Write latency", unit: "1 in 2, in 100, in 1,000 takes longer; the longest", log: true, shown: micros, missing: WITHOUT_STATISTICS, least: 100, series: [
-    { name: "1 in 2", color: "var(--c2)", value: (point) => point.write_p50_us },
-    { name: "1 in 100", color: "var(--c0)", value: (point) => point.write_p99_us },
-    { name: "1 in 1,000", color: "var(--c1)", value: (point) => point.write_p999_us },
+  new Chart({ id: "writes", title: "Write latency", unit: "half, 99 and 99.9 in 100 take no longer; the longest", log: true, shown: micros, missing: NO_SAMPLE, least: 100, series: [
+    { name: "p50", color: "var(--c2)", value: (point) => point.write_p50_us },
+    { name: "p99", color: "var(--c0)", value: (point) => point.write_p99_us },
+    { name: "p99.9", color: "var(--c1)", value: (point) => point.write_p999_us },
     { name: "longest", color: "var(--c6)", value: (point) => point.write_max_us },
   ] }),
   new Chart({ id: "waits", title: "Waits of writers by cause", unit: "milliseconds a second, of all writers together", kind: "areas", none: "No writer waited.", shown: (ms) => `${count(ms)} ms`, least: 10,
     series: CAUSES.map((cause, at) => ({ name: cause, color: `var(--c${at})`, value: (point) => point.stall_ms[cause] ?? 0 })) }),
-  new Chart({ id: "reads", title: "Read latency", unit: "1 in 2, in 100, in 1,000 takes longer", log: true, shown: micros, missing: WITHOUT_STATISTICS, least: 100, series: [
-    { name: "1 in 2", color: "var(--c2)", value: (point) => point.get_p50_us },
-    { name: "1 in 100", color: "var(--c0)", value: (point) => point.get_p99_us },
-    { name: "1 in 1,000", color: "var(--c1)", value: (point) => point.get_p999_us },
+  new Chart({ id: "reads", title: "Read latency", unit: "half, 99 and 99.9 in 100 take no longer", log: true, shown: micros, missing: NO_SAMPLE, least: 100, series: [
+    { name: "p50", color: "var(--c2)", value: (point) => point.get_p50_us },
+    { name: "p99", color: "var(--c0)", value: (point) => point.get_p99_us },
+    { name: "p99.9", color: "var(--c1)", value: (point) => point.get_p999_us },
   ] }),
   new Chart({ id: "tables", title: "Written to tables", unit: "bytes a second", kind: "areas", binary: true, shown: bytes, least: 1 << 20, series: [
     { name: "flushes", color: "var(--c0)", value: (point) => point.flushed_bytes },
@@ -59,7 +59,7 @@ const state = { points: [], frame: null, before: null, allowChanges: false, fami
 
 function start() {
   by("charts").append(...charts.slice(0, 2).map((chart) => chart.figure), lanes.figure, ...charts.slice(2).map((chart) => chart.figure));
-  const stream = new EventSource("/stream");
+  const stream = new EventSource("stream");
   stream.addEventListener("history", (event) => {
     const head = JSON.parse(event.data);
     Object.assign(state, { points: head.points, allowChanges: head.allow_changes });
@@ -169,7 +169,7 @@ async function change() {
   const body = JSON.stringify({ family: family === "(database)" ? null : family, name: by("change-name").value, value: by("change-value").value });
   const said = by("change-result");
   try {
-    const answer = await fetch("/options", { method: "POST", headers: { "x-spillway-change": "1" }, body });
+    const answer = await fetch("options", { method: "POST", headers: { "x-spillway-change": "1" }, body });
     said.className = answer.ok ? "good" : "bad";
     said.textContent = answer.ok ? "Changed." : await answer.text();
   } catch (error) {

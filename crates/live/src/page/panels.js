@@ -46,9 +46,9 @@ export function drawTiles(point, observed) {
   const { debt } = observed.health;
   fill(by("tiles"),
     tile("Writes a second", count(point.writes), `${bytes(point.write_bytes)}/s`),
-    tile("1 write in 100 takes", point.write_p99_us === null ? "–" : micros(point.write_p99_us), point.write_p999_us === null ? "" : `1 in 1,000: ${micros(point.write_p999_us)}`),
+    tile("Writes, p99", point.write_p99_us === null ? "–" : micros(point.write_p99_us), point.write_p999_us === null ? "" : `p99.9: ${micros(point.write_p999_us)}`),
     tile("Writers waited", `${waited.toFixed(0)} ms/s`, `${how}${waiting === 0 ? "none waits" : waiting === 1 ? "1 waits" : `${waiting} wait`} now`),
-    tile("Reads a second", point.reads === null ? "–" : count(point.reads), point.get_p99_us === null ? "" : `1 in 100: ${micros(point.get_p99_us)}`),
+    tile("Reads a second", point.reads === null ? "–" : count(point.reads), point.get_p99_us === null ? "" : `p99: ${micros(point.get_p99_us)}`),
     tile("Compaction debt", bytes(point.pending_bytes), debt === 0 ? "to rewrite; slows no writer" : `to rewrite; ${percent(debt)} of the way from slowed to stopped writers`),
     tile("Tables", bytes(point.table_bytes), `${count(observed.families.reduce((sum, family) => sum + family.tables, 0))} tables, ${count(observed.families.length)} families`),
     tile("Memory", bytes(observed.memory.memtables_bytes + observed.memory.block_cache_bytes + observed.memory.table_readers_bytes + observed.memory.row_cache_bytes), "memtables, caches, tables"),
@@ -183,7 +183,7 @@ export function drawOptions(options, allowChanges, pick) {
   };
   const draw = (id, shown, mayChange) => fill(by(id), row("th", ["Option", "Value", "Default", "Family", ...(mayChange ? [""] : [])]),
     ...shown.map((option) => row("td", [{ as: "option", text: nameOf(option) },
-      { as: "value", text: option.text }, { as: "default", text: option.default }, { as: "name", text: option.family ?? "(database)" }, ...(mayChange ? [change(option)] : [])],
+      { as: "value", text: option.text }, { as: "default", text: option.default }, { as: "name", text: option.family ?? "(database)" }, ...(mayChange ? [option.deletes_data ? "deletes data: by the program" : change(option)] : [])],
       { id: rowOf(option), tabindex: "-1", ...(option.is_named ? { class: "named" } : {}) })),
     ...(shown.length === 0 ? [row("td", ["None."])] : []));
   draw("options-online", options.filter((option) => option.is_mutable), allowChanges);

@@ -1,6 +1,6 @@
 //! Who may look, and who may change.
 
-use std::net::IpAddr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -12,13 +12,17 @@ use axum::response::{IntoResponse, Response};
 
 use super::Shared;
 
-pub(super) const TOKEN_COOKIE: &str = "spillway_token";
+/// Browsers keep cookies by host alone: the name tells the servers of one host apart by their ports.
+pub(super) fn token_cookie(shared: &Shared) -> String {
+    format!("spillway_token_{}", shared.address.port())
+}
+
 /// A page of another site cannot send it without asking first.
 const CHANGE_HEADER: &str = "x-spillway-change";
 
 pub(super) async fn check(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let refused = match &shared.settings.token {
-        Some(token) if !has_token(&request, token) => Some((
+        Some(token) if !has_token(&request, &token_cookie(&shared), token) => Some((
             StatusCode::UNAUTHORIZED,
             "The token is missing or wrong: open the address that the server printed.\n",
         )),
@@ -56,21 +60,34 @@ fn harden(response: &mut Response<Body>) {
 }
 
 fn is_local(headers: &HeaderMap) -> bool {
-    let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else { return false };
-    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((address, _)) => address,
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok());
+    hosts.next().is_none() && host.is_some_and(is_loopback)
 }
 
-fn has_token(request: &Request, token: &str) -> bool {
-    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
-    let bearer = header(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-    let cookies = header(COOKIE).into_iter().flat_map(|all| all.split(';'));
-    let cookie = cookies.filter_map(|cookie| cookie.trim().split_once('=')).find(|(name, _)| *name == TOKEN_COOKIE);
-    let given = bearer.or(cookie.map(|(_, value)| value)).or_else(|| token_of_query(request));
-    given.is_some_and(|given| is_same(given.as_bytes(), token.as_bytes()))
+/// Whether an authority is `localhost` or a loopback address, with a port or without one.
+fn is_loopback(authority: &str) -> bool {
+    let name = match authority.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => authority,
+    };
+    match name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok_and(|address| address.is_loopback()),
+        None => {
+            name.eq_ignore_ascii_case("localhost")
+                || name.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+        }
+    }
+}
+
+/// Any right token counts, in whatever place: a cookie of an earlier token can be beside it.
+fn has_token(request: &Request, cookie: &str, token: &str) -> bool {
+    let values = |name| request.headers().get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    let bearers = values(AUTHORIZATION).filter_map(|value| value.strip_prefix("Bearer "));
+    let cookies = values(COOKIE).flat_map(|all| all.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let cookies = cookies.filter(|(name, _)| *name == cookie).map(|(_, value)| value);
+    let mut given = bearers.chain(cookies).chain(token_of_query(request));
+    given.any(|given| is_same(given.as_bytes(), token.as_bytes()))
 }
 
 /// The token in the address, which the first visit has.

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use spillway::internal::vfs::Origin;
 use spillway::{Error, Result};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -24,9 +25,9 @@ use crate::source::Source;
 pub struct Settings {
     /// Port 0 is any free port.
     pub address: SocketAddr,
-    /// Grants access. Needed unless `address` is loopback.
+    /// Grants access. Needed with `allow_changes`, and unless `address` is loopback.
     pub token: Option<String>,
-    /// The page can change options that may be changed while the database is open.
+    /// The page can change options of the open database. Options that delete data stay as they are.
     pub allow_changes: bool,
 }
 
@@ -46,6 +47,12 @@ impl Settings {
                 "{} can be reached from other machines: give a token, or listen on 127.0.0.1",
                 self.address
             ))),
+            // Every user of this machine reaches a loopback address.
+            None if self.allow_changes => Err(Error::invalid_argument(format!(
+                "changes need a token, on {} too, which every user of this machine can reach: give one, such as of \
+                 `openssl rand -hex 16`",
+                self.address.ip()
+            ))),
             Some(token) if token.len() < TOKEN_BYTES_MIN || !token.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
                 let what = format!(
                     "a token is {TOKEN_BYTES_MIN} letters and digits or more, such as of `openssl rand -hex 16`"
@@ -59,6 +66,7 @@ impl Settings {
 
 /// A running server. Dropped, it ends.
 pub struct Server {
+    origin: Origin,
     address: SocketAddr,
     url: String,
     stop: Option<oneshot::Sender<()>>,
@@ -69,6 +77,8 @@ pub struct Server {
 struct Shared {
     sampler: Arc<Sampler>,
     settings: Settings,
+    /// The address in use: its port is none of `settings` if that has 0.
+    address: SocketAddr,
 }
 
 impl Server {
@@ -90,13 +100,13 @@ impl Server {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(4).build().map_err(io)?;
         let (stop, stopped) = oneshot::channel();
-        let shared = Arc::new(Shared { sampler: Sampler::new(source), settings });
+        let shared = Arc::new(Shared { sampler: Sampler::new(source), settings, address });
         let serve = move || {
             runtime.block_on(serve(listener, shared, stopped));
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("spillway-live".into()).spawn(serve).map_err(io)?;
-        Ok(Server { address, url, stop: Some(stop), thread: Some(thread) })
+        Ok(Server { origin: Origin::here(), address, url, stop: Some(stop), thread: Some(thread) })
     }
 
     /// The address in use.
@@ -112,6 +122,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        if !self.origin.is_here() {
+            return std::mem::forget((self.stop.take(), self.thread.take())); // the thread is the parent's
+        }
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             thread.join().ok();

@@ -18,6 +18,7 @@ use spillway::observe::Observation;
 
 use super::sampler::Viewer;
 use super::{Shared, guard};
+use crate::options;
 
 /// Bytes of a change.
 const BODY_BYTES_MAX: usize = 16 << 10;
@@ -46,14 +47,16 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// The page. The address with the token leaves a cookie and leads to the one without.
-async fn index(request: Request) -> Response {
-    match guard::token_of_query(&request) {
-        Some(token) => {
-            let cookie = format!("{}={token}; HttpOnly; SameSite=Strict; Path=/", guard::TOKEN_COOKIE);
-            (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, "/".to_string())]).into_response()
+/// The page. The address with the token leaves a cookie and leads to the one without. Cookie and address name no path:
+/// browsers take it from the address they asked for, so the page works below a path of a proxy.
+async fn index(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    match &shared.settings.token {
+        Some(token) if guard::token_of_query(&request).is_some() => {
+            // Lax: the address can be followed from another site, such as a chat. A change needs a header that no link sends.
+            let cookie = format!("{}={token}; HttpOnly; SameSite=Lax", guard::token_cookie(&shared));
+            (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, "./".to_string())]).into_response()
         }
-        None => ([(CONTENT_TYPE, "text/html; charset=utf-8")], include_str!("../page/index.html")).into_response(),
+        _ => ([(CONTENT_TYPE, "text/html; charset=utf-8")], include_str!("../page/index.html")).into_response(),
     }
 }
 
@@ -128,6 +131,12 @@ async fn set_option(State(shared): State<Arc<Shared>>, body: Bytes) -> Response 
         Ok(change) => change,
         Err(error) => return (StatusCode::BAD_REQUEST, format!("not a change: {error}\n")).into_response(),
     };
+    if options::deletes_data(&change.name) {
+        let name = change.name;
+        let what =
+            format!("{name} deletes data, and is not changed from here: set it in the program (Db::set_options)\n");
+        return (StatusCode::FORBIDDEN, what).into_response();
+    }
     let sampler = shared.sampler.clone();
     let set = move || sampler.source().set_option(change.family.as_deref(), &change.name, &change.value);
     match tokio::task::spawn_blocking(set).await {

@@ -243,7 +243,7 @@ fn well(now: &Observation, last: Option<&Point>) -> Sentence {
         Some(point) if point.writes >= 1.0 => format!(
             "All is well: {:.0} writes a second, and none waits.{}",
             point.writes,
-            point.write_p99_us.map_or_else(String::new, |us| format!(" 99 in 100 take at most {us} µs."))
+            point.write_p99_us.map_or_else(String::new, |us| format!(" Their p99 is {us} µs."))
         ),
         Some(_) => "All is well, and nothing is written.".to_string(),
         None => "Nothing is in the way of writes; rates come with the second reading.".to_string(),

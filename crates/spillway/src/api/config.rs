@@ -9,7 +9,7 @@ use vfs::RealVfs;
 
 use crate::api::Shared;
 use crate::api::db::Db;
-use crate::api::options::{Options, stamp};
+use crate::api::options::Options;
 use crate::config::{Config as EngineConfig, Start};
 use crate::database::handle::{DEFAULT_FAMILY, Database};
 
@@ -97,10 +97,7 @@ impl Config {
 
     fn open_by(&self, name: Option<&str>) -> Result<Db> {
         let described = self.0.database(name)?;
-        let mut options = described.open_options(RealVfs::new());
-        let vfs = options.vfs.clone();
-        options.families.iter_mut().for_each(|(_, family)| stamp(&vfs, family));
-        let database = Database::open(&described.path, &options)?;
+        let database = Database::open(&described.path, &described.open_options(RealVfs::new()))?;
         Ok(Db::of(Shared::new(database, Default::default())?))
     }
 }

@@ -12,7 +12,7 @@ use crate::api::batch::Batch;
 use crate::api::cursor::Cursor;
 use crate::api::family::Family;
 use crate::api::iter::Iter;
-use crate::api::options::{FamilyOptions, Options, ReadOptions, TransactionOptions, WriteOptions, stamp};
+use crate::api::options::{FamilyOptions, Options, ReadOptions, TransactionOptions, WriteOptions};
 use crate::api::range::KeyRange;
 use crate::api::snapshot::Snapshot;
 use crate::api::transaction::Transaction;
@@ -129,9 +129,7 @@ impl Db {
         if let Some(family) = self.find_family(name) {
             return Ok(family);
         }
-        let mut options = options.over(Default::default())?;
-        stamp(database.vfs(), &mut options);
-        match database.create_family(name, options) {
+        match database.create_family(name, options.over(Default::default())?) {
             Ok(inner) => Ok(Family::new(self.shared().clone(), inner)),
             // Another thread may have been first.
             Err(error) if error.kind() == ErrorKind::InvalidArgument => self.find_family(name).ok_or(error),

@@ -16,7 +16,7 @@ use crate::api::range::KeyRange;
 use crate::commit::options::WriteOptions as EngineWriteOptions;
 use crate::core::family::Family as EngineFamily;
 use crate::read::options::ReadOptions as EngineReadOptions;
-use crate::ttl::{Stamps, unstamp};
+use crate::ttl::Times;
 
 /// A column family: a key space of its own, with its own options, memtables and tables. Families share the log, so a
 /// [`Batch`](crate::Batch) over several of them is atomic.
@@ -38,53 +38,28 @@ use crate::ttl::{Stamps, unstamp};
 #[derive(Clone)]
 pub struct Family {
     pub(super) inner: Arc<EngineFamily>,
-    /// If values expire.
-    pub(super) ttl: Option<Ttl>,
+    /// If values have stamps.
+    pub(super) times: Option<Times>,
     /// Last: dropping it may close the database.
     pub(super) shared: Arc<Shared>,
 }
 
-/// A family's time to live.
-#[derive(Clone)]
-pub(super) struct Ttl {
-    pub stamps: Stamps,
-    seconds: u32,
-}
-
-impl Ttl {
-    /// A value as the caller wrote it. `None`: it has expired.
-    ///
-    /// # Errors
-    /// `Corruption`: the value carries no time.
-    fn shown(&self, stamped: Pinned) -> Result<Option<Pinned>> {
-        if self.is_expired(&stamped) { Ok(None) } else { unstamp(stamped).map(Some) }
-    }
-
-    pub fn is_expired(&self, stamped: &[u8]) -> bool {
-        self.stamps.is_expired(stamped, self.seconds)
-    }
-}
-
 impl Family {
     pub(super) fn new(shared: Arc<Shared>, inner: Arc<EngineFamily>) -> Family {
-        let seconds = inner.options().value_ttl_s;
-        let ttl = (seconds > 0).then(|| Ttl { stamps: Stamps::new(shared.database.vfs().clone()), seconds });
-        Family { inner, ttl, shared }
+        let times = Times::of(shared.database.vfs(), &inner.options());
+        Family { inner, times, shared }
     }
 
     /// A value or operand as it is stored.
     pub(super) fn stored<'a>(&self, value: &'a [u8]) -> Cow<'a, [u8]> {
-        match &self.ttl {
-            None => Cow::Borrowed(value),
-            Some(ttl) => Cow::Owned(ttl.stamps.stamped(value)),
-        }
+        Times::stored(self.times.as_ref(), value)
     }
 
     /// A value that was looked up, as the caller wrote it.
     #[inline]
     pub(super) fn shown(&self, found: Option<Pinned>) -> Result<Option<Pinned>> {
-        match (&self.ttl, found) {
-            (Some(ttl), Some(value)) => ttl.shown(value),
+        match (&self.times, found) {
+            (Some(times), Some(value)) => times.shown(value),
             (_, found) => Ok(found),
         }
     }

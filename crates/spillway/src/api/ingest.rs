@@ -12,7 +12,7 @@ use crate::api::family::Family;
 use crate::api::options::IngestOptions;
 use crate::ingest::table_writer::{TableWriter as EngineTableWriter, WrittenTable};
 use crate::ingest::{IngestProgress, IngestReport, IngestRequest, PreparedIngest as EnginePreparedIngest};
-use crate::ttl::Stamps;
+use crate::ttl::Times;
 
 impl Family {
     /// Begins a table at `path` to be ingested into this family. No file may exist there.
@@ -22,11 +22,12 @@ impl Family {
     pub fn table_writer(&self, path: impl AsRef<Path>) -> Result<TableWriter> {
         let vfs = self.shared.database.vfs().clone();
         let inner = EngineTableWriter::create(vfs, path, &self.inner.options())?;
-        Ok(TableWriter { inner, stamps: self.ttl.as_ref().map(|ttl| ttl.stamps.clone()) })
+        Ok(TableWriter { inner, times: self.times.clone() })
     }
 
     /// Makes tables part of the family: visible, whole and durable when the call returns. Writers do not wait for them. If
-    /// the family's values expire, its own [`table_writer`](Self::table_writer) has to have written the tables.
+    /// the family's values expire, tables of its own [`table_writer`](Self::table_writer) have the times at which they were
+    /// written; other tables are copied, with the time of the ingest.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -155,17 +156,14 @@ impl fmt::Debug for PreparedIngest {
 #[must_use = "a table is there once it is finished"]
 pub struct TableWriter {
     inner: EngineTableWriter,
-    /// If the family's values expire.
-    stamps: Option<Stamps>,
+    /// If the family's values have stamps.
+    times: Option<Times>,
 }
 
 impl TableWriter {
     /// Adds a key with its value. Errors as of [`TableWriter`].
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        match &self.stamps {
-            None => self.inner.put(key.as_ref(), value.as_ref()),
-            Some(stamps) => self.inner.put(key.as_ref(), &stamps.stamped(value.as_ref())),
-        }
+        self.inner.put(key.as_ref(), &Times::stored(self.times.as_ref(), value.as_ref()))
     }
 
     /// Adds a deletion of a key, for what the database has under the table. Errors as of [`TableWriter`].
@@ -175,10 +173,7 @@ impl TableWriter {
 
     /// Adds a key with an operand of the family's merge operator. Errors as of [`TableWriter`].
     pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        match &self.stamps {
-            None => self.inner.merge(key.as_ref(), operand.as_ref()),
-            Some(stamps) => self.inner.merge(key.as_ref(), &stamps.stamped(operand.as_ref())),
-        }
+        self.inner.merge(key.as_ref(), &Times::stored(self.times.as_ref(), operand.as_ref()))
     }
 
     /// Adds a deletion of all keys from `range.start` up to, not including, `range.end`, for what the database has under

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use base::{Result, SeqNo, UserOrder};
 
 use crate::api::Shared;
-use crate::api::family::{Family, Ttl};
+use crate::api::family::Family;
 use crate::api::range::{KeyRange, Limits};
 use crate::queue::view::ReadView;
 use crate::read::iterator::DbIterator;
 use crate::read::options::ReadOptions;
 use crate::transaction::indexed::{Below, Move, OverBase, SharedBatch};
-use crate::ttl::unstamped;
+use crate::ttl::{Times, unstamped};
 
 /// A state of a family, and a range to walk over it.
 pub(super) struct Start {
@@ -57,7 +57,7 @@ impl Start {
             on_entry: false,
             limits: self.limits.clone(),
             order: self.family.order().clone(),
-            ttl: self.family.ttl.clone(),
+            times: self.family.times.clone(),
             shared: self.family.shared.clone(),
         })
     }
@@ -76,7 +76,7 @@ pub(super) struct Walk {
     on_entry: bool,
     limits: Limits,
     order: UserOrder,
-    ttl: Option<Ttl>,
+    times: Option<Times>,
     /// Last: dropping it may close the database.
     shared: Arc<Shared>,
 }
@@ -149,7 +149,7 @@ impl Walk {
 
     /// The value; empty off entries.
     pub fn value(&self) -> &[u8] {
-        match (&self.ttl, self.on_entry) {
+        match (&self.times, self.on_entry) {
             (_, false) => &[],
             (None, true) => self.iterator.value(),
             (Some(_), true) => unstamped(self.iterator.value()),
@@ -221,7 +221,7 @@ impl Walk {
     }
 
     fn is_expired(&self) -> bool {
-        self.ttl.as_ref().is_some_and(|ttl| ttl.is_expired(self.iterator.value()))
+        self.times.as_ref().is_some_and(|times| times.is_expired(self.iterator.value()))
     }
 
     fn is_in_range(&self) -> bool {

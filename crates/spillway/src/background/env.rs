@@ -1,14 +1,15 @@
 //! Public interface to the process's threads: an Env and the sizes of its pools.
 
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use base::Result;
 use parking_lot::Mutex;
-use vfs::{RealVfs, Vfs};
+use vfs::{Origin, RealVfs, Vfs};
 
 use super::parts::Helpers;
-use super::pool::{Pool, Turn};
+use super::pool::{Pool, Started, Turn};
 use super::registration::{Limits, Registration};
 use super::signal::Signal;
 use super::timer::Timer;
@@ -59,7 +60,8 @@ impl EnvOptions {
 ///
 /// [`Env::default`] is the Env of the process. Clones are the same Env. Threads start when there is work and end when
 /// they are idle, so sizes are upper bounds. `max_background_jobs` bounds the jobs of one database; opening a database
-/// makes a pool at least that large.
+/// makes a pool at least that large. In a forked child the Envs of its parent have no threads: [`Env::default`] of the child
+/// takes their place.
 ///
 /// ```
 /// use spillway::{Env, EnvOptions, Options};
@@ -74,6 +76,7 @@ pub struct Env(pub(super) Arc<Shared>);
 
 /// Pools and timer of an Env.
 pub(super) struct Shared {
+    origin: Origin,
     pools: PerLane<Arc<Pool>>,
     pub timer: Arc<Timer>,
 }
@@ -83,17 +86,22 @@ impl Shared {
         self.pools.get(lane)
     }
 
-    /// Starts the threads requested by pools. False if one cannot be started.
-    pub fn start_threads(&self) -> bool {
-        self.pools.all().iter().filter(|pool| !pool.start_threads()).count() == 0 // every pool, even after a failure
+    /// Starts the threads requested by pools, of every pool even after a failure. The worst outcome.
+    pub fn start_threads(&self) -> Started {
+        self.pools.all().iter().map(|pool| pool.start_threads()).max().unwrap_or(Started::All)
     }
 }
 
 impl Default for Env {
     /// The Env of the process.
     fn default() -> Self {
-        static PROCESS: LazyLock<Env> = LazyLock::new(|| Env::new(EnvOptions::default()));
-        PROCESS.clone()
+        static PROCESS: ArcSwapOption<Shared> = ArcSwapOption::const_empty();
+        let is_here = |kept: &&Arc<Shared>| kept.origin.is_here();
+        let kept_or_new = |kept: &Option<Arc<Shared>>| {
+            kept.as_ref().filter(is_here).cloned().or_else(|| Some(Env::new(EnvOptions::default()).0))
+        };
+        PROCESS.rcu(kept_or_new);
+        Env(PROCESS.load_full().expect("it is never taken out"))
     }
 }
 
@@ -117,7 +125,7 @@ impl Env {
         };
         let timer = Timer::new(vfs, idle_max);
         let pools = PerLane::new(|lane| Pool::new(lane, timer.clone(), size(lane)));
-        Env(Arc::new(Shared { pools, timer }))
+        Env(Arc::new(Shared { origin: Origin::here(), pools, timer }))
     }
 
     /// Maximum of concurrent flush threads.
@@ -142,9 +150,15 @@ impl Env {
         self.0.pool(Lane::LowCompaction).set_size(threads);
     }
 
+    /// This Env, or the process's own if a fork left its threads behind.
+    fn here(&self) -> Env {
+        if self.0.origin.is_here() { self.clone() } else { Env::default() }
+    }
+
     /// Helper threads for parts of a caller's work. Grows the pool to at least `count`.
     pub(crate) fn helpers(&self, count: usize) -> Helpers {
-        let pool = self.0.pool(Lane::Parts);
+        let env = self.here();
+        let pool = env.0.pool(Lane::Parts);
         pool.need(count);
         Helpers::new(pool, count)
     }
@@ -152,10 +166,11 @@ impl Env {
     /// Runs a read, which may wait for the disk, on a thread of the Env; on the caller if none can be started.
     #[doc(hidden)]
     pub fn run_read(&self, read: Box<dyn FnOnce() + Send>) {
-        let pool = self.0.pool(Lane::Reads);
+        let env = self.here();
+        let pool = env.0.pool(Lane::Reads);
         let turn = Arc::new(Read(Mutex::new(Some(read))));
         pool.push(turn.clone());
-        if !pool.start_threads() {
+        if pool.start_threads() != Started::All {
             turn.turn(Lane::Reads);
         }
     }
@@ -176,10 +191,11 @@ impl Env {
         limits: Limits,
         upkeep: Arc<Signal>,
     ) -> Result<Arc<Registration>> {
-        let registration = Registration::new(self.0.clone(), client, limits, upkeep);
-        self.0.timer.begin(&self.0)?;
-        self.0.pool(Lane::Flush).need(limits.flushes);
-        self.0.pool(limits.compaction_lane).need(limits.compactions);
+        let env = self.here().0;
+        let registration = Registration::new(env.clone(), client, limits, upkeep);
+        env.timer.begin(&env)?;
+        env.pool(Lane::Flush).need(limits.flushes);
+        env.pool(limits.compaction_lane).need(limits.compactions);
         Ok(registration)
     }
 }

@@ -11,6 +11,7 @@
 //! - **E4** A thread inside a listener does not count: another thread may start in its place. So listeners waiting for
 //!   a database never block a pool.
 //! - **E5** The caller of [parts](parts) works on them itself, so no part waits for a thread.
+//! - **E6** Where the system has no thread for a pool that has none, the timer's thread runs its turns.
 //!
 //! Locks here are leaves, and may be taken under any other lock. Only the timer's lock is held over a signal's.
 

@@ -45,6 +45,16 @@ struct Queue {
     away: usize,
 }
 
+/// What became of a pool's call for threads.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Started {
+    All,
+    /// One is missing; others serve the queue, or it is empty.
+    Missing,
+    /// One is missing; the caller has run a turn.
+    Worked,
+}
+
 impl Queue {
     fn counted(&self) -> usize {
         self.threads - self.away
@@ -110,8 +120,8 @@ impl Pool {
         }
     }
 
-    /// Starts the threads in `to_start`. False if one cannot be started.
-    pub fn start_threads(self: &Arc<Self>) -> bool {
+    /// Starts the threads in `to_start`. Where none can be had and the pool has none, the caller runs one turn.
+    pub fn start_threads(self: &Arc<Self>) -> Started {
         let mut queue = self.queue.lock();
         while queue.to_start > 0 {
             queue.to_start -= 1;
@@ -119,12 +129,23 @@ impl Pool {
             let start = || self.timer.vfs.spawn(self.lane.thread_name(), Box::new(move || pool.run()));
             // The thread is never joined.
             if let Err(error) = MutexGuard::unlocked(&mut queue, start).map(drop) {
-                note::warn!(%error, "background work waits for a thread");
+                note::warn!(%error, "no thread can be had; the timer's does the work, one job at a time (E6)");
                 queue.to_start += 1;
-                return false;
+                let is_alone = queue.threads == queue.to_start;
+                let turn = if is_alone { queue.ready.pop_front() } else { None };
+                let Some(turn) = turn else { return Started::Missing };
+                drop(queue);
+                self.take_turn(turn);
+                return Started::Worked;
             }
         }
-        true
+        Started::All
+    }
+
+    fn take_turn(&self, turn: Arc<dyn Turn>) {
+        if let Err(error) = caught_panic("a turn", || turn.turn(self.lane)) {
+            note::error!(%error, "the thread goes on");
+        }
     }
 
     /// Main function of a thread.
@@ -136,11 +157,7 @@ impl Pool {
         let mut queue = self.queue.lock();
         while queue.counted() <= queue.size {
             let Some(turn) = queue.ready.pop_front() else { if self.wait(&mut queue) { continue } else { break } };
-            MutexGuard::unlocked(&mut queue, || {
-                if let Err(error) = caught_panic("a turn", || turn.turn(self.lane)) {
-                    note::error!(%error, "the thread goes on");
-                }
-            });
+            MutexGuard::unlocked(&mut queue, || self.take_turn(turn));
         }
         queue.threads -= 1;
         // A surplus thread may end after being woken for a turn. Another thread must take the turn.

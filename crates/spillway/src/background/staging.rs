@@ -177,7 +177,7 @@ impl Drop for Staging {
 
 fn check_is_free(vfs: &dyn Vfs, target: &Path) -> Result<()> {
     if vfs.exists(target)? {
-        return Err(Error::invalid_argument("exists already; name a directory that does not").at_path(target));
+        return Err(Error::invalid_argument("Directory exists; name one that does not").at_path(target));
     }
     Ok(())
 }

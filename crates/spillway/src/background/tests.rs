@@ -357,6 +357,21 @@ fn work_waits_for_a_thread_that_could_not_be_started() {
 }
 
 #[test]
+fn where_no_thread_can_be_had_the_timers_does_the_work() {
+    let faulty = FaultVfs::new(RealVfs::new());
+    let env = Env::with(faulty.clone(), EnvOptions::default(), LIMIT);
+    let database = Database::new(&env, 1);
+    faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Spawn).sticky());
+    let done = Arc::new(AtomicUsize::new(0));
+    for _ in 0..20 {
+        let done = done.clone();
+        database.hand_in(move || _ = done.fetch_add(1, Ordering::SeqCst));
+    }
+    wait_for("all jobs", || done.load(Ordering::SeqCst) == 20);
+    database.registration.end();
+}
+
+#[test]
 fn a_database_without_a_timer_is_refused() {
     let faulty = FaultVfs::new(RealVfs::new());
     let env = Env::with(faulty.clone(), EnvOptions::default(), LIMIT);

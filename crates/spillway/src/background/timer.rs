@@ -13,6 +13,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::Vfs;
 
 use super::env::Shared;
+use super::pool::Started;
 use super::registration::Registration;
 
 /// Interval between polls of a signal, and the number of polls after a turn.
@@ -136,10 +137,12 @@ impl Timer {
         loop {
             self.look_at_what_is_due(&mut due);
             let now = self.vfs.now();
-            if due.start_at.take_if(|at| *at <= now).is_some()
-                && !MutexGuard::unlocked(&mut due, || shared.start_threads())
-            {
-                due.start_at.get_or_insert(now + START_AGAIN);
+            if due.start_at.take_if(|at| *at <= now).is_some() {
+                match MutexGuard::unlocked(&mut due, || shared.start_threads()) {
+                    Started::All => {}
+                    Started::Missing => _ = due.start_at.get_or_insert(now + START_AGAIN),
+                    Started::Worked => due.start_at = Some(now), // there may be more
+                }
             }
             let next = due.order.first().map(|(at, _)| *at).into_iter().chain(due.start_at).min();
             let idle = (due.registered == 0).then_some(self.idle_max);

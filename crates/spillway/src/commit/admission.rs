@@ -138,7 +138,8 @@ pub(crate) fn summarise<'a>(
 }
 
 fn live_family(set: &FamilySet, id: FamilyId) -> Result<&Arc<Family>> {
-    let missing = || Error::invalid_argument(format!("the batch writes to column family {}, which is not open", id.0));
+    let what = "Invalid column family specified in write batch";
+    let missing = || Error::invalid_argument(format!("{what}: {} is not open", id.0));
     let family = set.get(id).ok_or_else(missing)?;
     family.check_live()?;
     Ok(family)
@@ -148,7 +149,7 @@ fn live_family(set: &FamilySet, id: FamilyId) -> Result<&Arc<Family>> {
 fn inverted_range(family: &Family, start: &[u8], end: &[u8]) -> Error {
     let (name, start, end) = (family.name(), limits::shown(start), limits::shown(end));
     Error::invalid_argument(format!(
-        "delete_range in column family \"{name}\": the start {start} comes after the end {end}"
+        "end key comes before start key: column family \"{name}\": the start {start} comes after the end {end}"
     ))
 }
 

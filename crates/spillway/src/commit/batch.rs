@@ -120,7 +120,9 @@ impl WriteBatch {
             records += 1;
         }
         if records != u64::from(count) {
-            return Err(Error::corruption(format!("a write batch says {count} records and holds {records}")));
+            return Err(Error::corruption(format!(
+                "WriteBatch has wrong count: it says {count} records and holds {records}"
+            )));
         }
         Ok(WriteBatch { bytes, count, left_out: None, savepoints: Vec::new() })
     }
@@ -328,7 +330,12 @@ pub struct BatchReader<'a> {
 impl<'a> BatchReader<'a> {
     /// Reads a batch's bytes.
     pub fn new(bytes: &'a [u8]) -> Result<Self> {
-        let short = || Error::corruption(format!("a write batch of {} bytes is shorter than its header", bytes.len()));
+        let short = || {
+            Error::corruption(format!(
+                "malformed WriteBatch (too small): {} bytes, {HEADER_BYTES} at least",
+                bytes.len()
+            ))
+        };
         let (head, body) = bytes.split_at_checked(HEADER_BYTES).ok_or_else(short)?;
         let seq = SeqNo(decode_u64(head).ok_or_else(short)?);
         let count = head.get(8..).and_then(decode_u32).ok_or_else(short)?;
@@ -405,17 +412,22 @@ impl<'a> BatchReader<'a> {
 
     fn change(&mut self, tag: u8) -> Result<BatchRecord<'a>> {
         let Some((kind, has_family)) = kind_of_tag(tag) else {
-            return Err(Error::unsupported(format!(
-                "a write batch holds a record of type {tag:#x} ({})",
-                tag_name(tag)
-            )));
+            return Err(Error::unsupported(format!("{UNKNOWN_TAG}: {tag} ({})", tag_name(tag))));
+        };
+        let (key_name, value_name) = match kind {
+            ValueKind::Deletion | ValueKind::SingleDeletion => ("bad WriteBatch Delete: its key", ""),
+            ValueKind::RangeDeletion => {
+                ("bad WriteBatch DeleteRange: its start", "bad WriteBatch DeleteRange: its end")
+            }
+            ValueKind::Merge => ("bad WriteBatch Merge: its key", "bad WriteBatch Merge: its value"),
+            _ => ("bad WriteBatch Put: its key", "bad WriteBatch Put: its value"),
         };
         let family =
             if has_family { FamilyId(self.rest.varint32("a batch record's family")?) } else { FamilyId::DEFAULT };
-        let key = self.rest.prefixed("a batch record's key")?;
+        let key = self.rest.prefixed(key_name)?;
         let value = match kind {
             ValueKind::Deletion | ValueKind::SingleDeletion => &[],
-            _ => self.rest.prefixed("a batch record's value")?,
+            _ => self.rest.prefixed(value_name)?,
         };
         Ok(BatchRecord { family, kind, key, value })
     }
@@ -441,6 +453,9 @@ pub(crate) fn is_known(tag: u8) -> bool {
 }
 
 const UNKNOWN: &str = "unknown";
+
+/// The beginning of the error of a batch with a record that is not read here, as RocksDB's.
+pub const UNKNOWN_TAG: &str = "unknown WriteBatch tag";
 
 fn tag_name(tag: u8) -> &'static str {
     match tag {

@@ -104,9 +104,7 @@ impl Committer {
     ) -> Result<Written> {
         self.core.check_writable().or_else(|refused| self.core.check_after_refusal(refused))?;
         if options.sync && options.disable_wal {
-            return Err(Error::invalid_argument(
-                "a write cannot be synced (sync) and not logged (disable_wal) at once",
-            ));
+            return Err(Error::invalid_argument("Sync writes has to enable WAL. Unset sync, or disable_wal"));
         }
         batch.check_size()?;
         let set = self.core.families.load();

@@ -27,6 +27,7 @@ const DIR: &str = "/db";
 fn context(vfs: Arc<dyn Vfs>) -> Context {
     vfs.create_dir_all(Path::new(DIR)).unwrap();
     Context {
+        origin: vfs::Origin::here(),
         logs: LogLives::new(vfs.clone(), DIR.into(), PurgeQueue::new()),
         throttle: Throttle::new(vfs.clone(), None, RateLimiter::with(vfs.clone(), 0)),
         info_log: InfoLog::new(&vfs, Path::new(DIR), &DbOptions::default(), true),
@@ -35,6 +36,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         last_options_file: AtomicU64::new(0),
         own_dirs: Vec::new(),
         options: DbOptions::default(),
+        raw_values: false,
         options_now: Default::default(),
         numbers: Arc::new(FileNumbers::starting_at(FileNumber(100))),
         memtable_ids: AtomicU64::new(0),

@@ -11,7 +11,7 @@ use base::note;
 use base::options::DbOptions;
 use base::{Error, FileNumber, Result};
 use log::DatabaseId;
-use vfs::{FileIdentity, RandomFile, Vfs};
+use vfs::{FileIdentity, Origin, RandomFile, Vfs};
 
 use crate::background::caught::caught_panic;
 use crate::background::tasks::Tasks;
@@ -51,11 +51,15 @@ impl FileNumbers {
 /// Environment of the database, shared by all jobs and threads.
 pub struct Context {
     pub vfs: Arc<dyn Vfs>,
+    /// The process that opened the database.
+    pub origin: Origin,
     pub dir: PathBuf,
     /// Identities of the database's directories, independent of their paths.
     pub own_dirs: Vec<FileIdentity>,
     /// As opened: for options fixed while the database is open.
     pub options: DbOptions,
+    /// Values with times are shown with them, and come with them: the caller stamps them.
+    pub raw_values: bool,
     /// With what was changed since: for options that can change.
     pub options_now: ArcSwap<DbOptions>,
     pub numbers: Arc<FileNumbers>,
@@ -116,11 +120,14 @@ impl Context {
         }
     }
 
-    /// Whether a log in a directory of its own has another database's id.
-    pub fn is_of_another(&self, kind: FileType, number: FileNumber, path: &Path) -> bool {
-        let own = DatabaseId::new(&self.db_id);
-        kind.is_log() && *self.log_dir() != *self.dir && {
-            log::database_of(&*self.vfs, path, number).unwrap_or_default().is_another_than(own)
+    /// Whether a log in a directory of its own may be another database's: it has another's id, or cannot be read.
+    pub fn may_be_of_another(&self, kind: FileType, number: FileNumber, path: &Path) -> bool {
+        if !kind.is_log() || kind == FileType::RocksLog || *self.log_dir() == *self.dir {
+            return false;
+        }
+        match log::database_of(&*self.vfs, path, number) {
+            Ok(found) => found.is_another_than(DatabaseId::new(&self.db_id)),
+            Err(error) => !error.is_not_found(),
         }
     }
 

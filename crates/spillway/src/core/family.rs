@@ -12,6 +12,7 @@ use memtable::{Conversion, ConvertToSst, Memtable, MemtableConfig, MemtableFacto
 use parking_lot::Mutex;
 
 use crate::background::throttle::Awaited;
+use crate::core::FAMILY_DROPPED;
 use crate::core::context::Context;
 use crate::core::kept_views::KeptViews;
 use crate::queue::flushable::{HeldMemtable, MemtableMaking, QueuedMemtable};
@@ -270,7 +271,7 @@ impl Family {
     /// `Closed`: the family was dropped.
     pub(crate) fn check_live(&self) -> Result<()> {
         if self.is_dropped() {
-            return Err(Error::closed(format!("column family \"{}\" was dropped", self.name)));
+            return Err(Error::closed(format!("{FAMILY_DROPPED}\"{}\"", self.name)));
         }
         Ok(())
     }

@@ -75,7 +75,13 @@ pub(crate) struct Core {
     inline: OnceLock<Weak<dyn InlineJobs>>,
 }
 
-/// How the refusal of a write to a secondary begins: RocksDB's text.
+/// The beginning of errors of writes to a database that is open for reading only, as RocksDB's.
+pub const READING_REFUSAL: &str = "Not supported operation in read only mode.";
+
+/// The beginning of errors of a dropped family, as RocksDB's.
+pub const FAMILY_DROPPED: &str = "Column family dropped: ";
+
+/// As [`READING_REFUSAL`], of a secondary.
 pub const SECONDARY_REFUSAL: &str = "Not supported operation in secondary mode.";
 
 /// Background work on the calling thread if the vfs runs inline.
@@ -183,9 +189,10 @@ impl Core {
     }
 
     /// # Errors
-    /// `InvalidArgument`: the family is another database's. `Closed`: it was dropped.
+    /// `InvalidArgument`: the family is another database's. `Closed`: it was dropped, or the database is closed.
     #[inline]
     pub fn check_family(&self, family: &Family) -> Result<()> {
+        self.check_open()?;
         family.check_home(&self.context)?;
         family.check_live()
     }
@@ -193,13 +200,25 @@ impl Core {
     /// # Errors
     /// `Closed`: no such family, or it was dropped.
     pub fn family_state<'a>(&self, state: &'a mut State, id: FamilyId) -> Result<&'a mut FamilyState> {
-        state.families.get_mut(&id).ok_or_else(|| Error::closed(format!("column family {} was dropped", id.0)))
+        state.families.get_mut(&id).ok_or_else(|| Error::closed(format!("{FAMILY_DROPPED}id {}", id.0)))
     }
 
     /// # Errors
     /// `Closed`.
+    #[inline]
     pub fn check_open(&self) -> Result<()> {
-        if self.is_closing() { Err(Error::closed("the database is closed")) } else { Ok(()) }
+        if self.is_closing() { Err(self.closed()) } else { Ok(()) }
+    }
+
+    /// Why the database takes no more calls.
+    #[cold]
+    pub fn closed(&self) -> Error {
+        if self.context.origin.is_here() {
+            return Error::closed("the database is closed");
+        }
+        Error::closed("the database was opened before a fork, and stays open in the parent process alone")
+            .at_path(&self.context.dir)
+            .advise("open databases after the fork: for reading only beside a writer")
     }
 
     /// # Errors
@@ -211,7 +230,8 @@ impl Core {
             return Err(Error::read_only(what).at_path(&self.context.dir));
         }
         if self.read_only {
-            return Err(Error::read_only("the database is open for reading only").at_path(&self.context.dir));
+            let what = format!("{READING_REFUSAL} It is open for reading only");
+            return Err(Error::read_only(what).at_path(&self.context.dir));
         }
         self.check_open()?;
         match &*self.background_error.load() {

@@ -96,6 +96,9 @@ pub struct OpenOptions {
     pub bear_damage: bool,
     /// Takes over a directory written by RocksDB. From then on RocksDB refuses it; `export` leads back.
     pub adopt_rocksdb: bool,
+    /// Values with times (`value_times`) are written and shown with them, also to merge operators and filters: as RocksDB does without
+    /// DBWithTTL. By default the engine keeps times from both, and the caller stamps what it writes (`internal::ttl`).
+    pub raw_values: bool,
     /// Where the files are.
     pub vfs: Arc<dyn Vfs>,
     /// Threads for flushes and compactions; by default the process's.
@@ -127,6 +130,7 @@ impl Default for OpenOptions {
             secondary: None,
             bear_damage: false,
             adopt_rocksdb: true,
+            raw_values: false,
             vfs: vfs::RealVfs::new(),
             env: Env::default(),
             rate_limiter: None,
@@ -156,7 +160,7 @@ impl OpenOptions {
     }
 
     /// Options given for a family: its own, else those of the others, else the default ones.
-    pub(crate) fn family_or_others(&self, name: &str) -> FamilyOptions {
+    pub fn family_or_others(&self, name: &str) -> FamilyOptions {
         let named = self.families.iter().find(|(known, _)| known == name).map(|(_, family)| family);
         named.or(self.other_families.options(name)).cloned().unwrap_or_default()
     }
@@ -238,6 +242,9 @@ impl Database {
     }
 
     fn follower(&self) -> Result<&Follower> {
+        if !self.engine.core.context.origin.is_here() {
+            return Err(self.engine.core.closed()); // its event log is the parent's
+        }
         self.engine.follower.get().ok_or_else(|| Error::unsupported("Supported only by secondary instance"))
     }
 
@@ -256,11 +263,15 @@ impl Database {
     /// Stops background work, and releases the directory. Data in the WAL is not flushed: the next open replays it.
     /// Writes with `disable_wal` are flushed, unless `avoid_flush_during_shutdown` is set.
     ///
-    /// On a background thread of the database it returns at once; the database closes when the job is done.
+    /// On a background thread of the database it returns at once; the database closes when the job is done. In a process
+    /// forked from the one that opened the database it does nothing: the database is the parent's.
     ///
     /// # Errors
     /// The first failure; the database is closed all the same.
     pub fn close(&self) -> Result<()> {
+        if !self.engine.core.context.origin.is_here() {
+            return Ok(());
+        }
         let (engine, lock) = (self.engine.clone(), self.lock.clone());
         let close_later = move || {
             let _ = engine.close(&lock); // noted in the event log
@@ -294,7 +305,7 @@ impl Database {
     /// # Errors
     /// `Closed`: the database is closed.
     #[inline]
-    pub(crate) fn check_open(&self) -> Result<()> {
+    pub fn check_open(&self) -> Result<()> {
         self.engine.core.check_open()
     }
 
@@ -525,9 +536,6 @@ impl Database {
     }
 
     fn check_readable(&self, family: &Family, options: &ReadOptions) -> Result<()> {
-        if self.engine.core.is_closing() {
-            return Err(Error::closed("the database is closed"));
-        }
         if let Some(snapshot) = &options.snapshot {
             self.engine.core.check_snapshot(snapshot)?;
         }
@@ -584,6 +592,9 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
+        if !self.engine.core.context.origin.is_here() {
+            std::mem::forget(self.engine.clone()); // threads of the parent may have held its locks
+        }
         if let Err(error) = self.close() {
             note::error!(%error, path = %self.path().display(), "closing the database failed");
         }

@@ -101,6 +101,7 @@ impl Database {
     /// `NoSpace`: there is still too little. Any other: the error cannot be mended while the database is open; reopen
     /// it.
     pub fn resume(&self) -> Result<()> {
+        self.check_open()?;
         let _noting = self.core().context.noting();
         self.engine().jobs.resume()
     }
@@ -132,7 +133,7 @@ impl Database {
     /// Notes in the event log an option of a call whose value is out of bounds.
     pub fn note_clamped(&self, option: &str, asked: &str, taken: &str) {
         let _noting = self.core().context.noting();
-        note::warn!("option `{option}={asked}` is out of bounds: {taken} is taken");
+        note::warn!("option `{option}={asked}`: {taken} is taken");
     }
 
     /// Changes mutable options of a family, by RocksDB's names.
@@ -279,6 +280,7 @@ impl Database {
     /// The background error of a running one; `Closed`.
     pub fn pause_compactions(&self) -> Result<()> {
         let core = self.core();
+        core.check_open()?;
         core.state.lock().pauses += 1;
         let _awaited = core.context.throttle.await_compactions();
         core.wait_until(|state| Ok(state.compactions_running == 0))
@@ -330,6 +332,7 @@ impl Database {
     /// # Errors
     /// `Corruption`, with the file. `Io`.
     pub fn verify_tables(&self) -> Result<()> {
+        self.check_open()?;
         for family in self.core().families.load().iter() {
             let view = family.view_full();
             let placed = view.version.all_files().map(|(_, table)| table);

@@ -131,6 +131,7 @@ impl Candidate<'_> {
                 self.family.name()
             ));
         }
+        let stamps = self.check_times(properties, options)?;
         let external = match properties.external {
             Some(external) => external,
             None if takes_any => return Ok(false),
@@ -149,7 +150,30 @@ impl Candidate<'_> {
         if own > 0 && !takes_any {
             return Err(numbered(SeqNo(own)));
         }
-        Ok(external.version == ExternalFile::VERSION && own == 0)
+        Ok(external.version == ExternalFile::VERSION && own == 0 && !stamps)
+    }
+
+    /// Whether the table's values get times.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: they have times, and the family's do not. Or they need times, and several operands of a key may be there,
+    /// which the family's operator merges with times only.
+    fn check_times(&self, properties: &Properties, options: &IngestOptions) -> Result<bool> {
+        let family = self.family.name();
+        if properties.has_value_times() && !self.family.options().value_times {
+            return Err(Error::invalid_argument(format!(
+                "values of the table end with times, and those of column family \"{family}\" do not: build the table for this \
+                 family, or without a ttl"
+            )));
+        }
+        let stamps = needs_times(self.context, self.family, properties, options);
+        if stamps && properties.external.is_none() && properties.merge_operands > 0 {
+            return Err(Error::invalid_argument(format!(
+                "values of the table have no times, which column family \"{family}\" wants, and it has merge operands: compact \
+                 the database that it comes from first"
+            )));
+        }
+        Ok(stamps)
     }
 
     /// Warns of operands made for a different merge operator. Not an error, as in RocksDB: the family's operator merges
@@ -179,6 +203,12 @@ impl Candidate<'_> {
         }
         Ok(bounds)
     }
+}
+
+/// Whether values of a table get times as it is rewritten.
+pub(super) fn needs_times(context: &Context, family: &Family, of: &Properties, options: &IngestOptions) -> bool {
+    let have_times = of.has_value_times() || options.value_times || context.raw_values;
+    family.options().value_times && !have_times
 }
 
 /// The least and the largest internal key.

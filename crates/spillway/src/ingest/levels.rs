@@ -133,7 +133,7 @@ impl Placer {
 
     fn check_needs_no_number(&self, family: &Arc<Family>, share: &FamilyIngest, options: &IngestOptions) -> Result<()> {
         if share.layers.len() > 1 {
-            return Err(needs_number("the ingested files overlap each other"));
+            return Err(needs_number("external files key range overlaps"));
         }
         if options.snapshot_consistency && self.core.snapshots.count() > 0 {
             return Err(needs_number("there are snapshots that must not see the ingest"));

@@ -87,6 +87,9 @@ pub struct IngestOptions {
     pub fail_if_not_bottommost_level: bool,
     /// Accepts tables not made by `TableWriter` or `SstFileWriter`, and rewrites them.
     pub allow_db_generated_files: bool,
+    /// Values of the tables end with their times, whether the tables say so or not. Else tables that do not say so are rewritten
+    /// for a family whose values have times, with the time of the ingest, unless the open has `raw_values`.
+    pub value_times: bool,
     /// Keeps blocks in the block cache if the ingest call reads them to find levels. Flushes finding levels never fill
     /// the cache.
     pub fill_cache: bool,
@@ -105,6 +108,7 @@ impl Default for IngestOptions {
             allow_global_seqno: true,
             allow_blocking_flush: true,
             ingest_behind: false,
+            value_times: false,
             write_global_seqno: false,
             verify_checksums_before_ingest: false,
             verify_file_checksum: true,
@@ -198,7 +202,9 @@ impl IngestRequest {
         if self.family.options().cf_allow_ingest_behind {
             return Ok(());
         }
-        let what = "has no level for what is ingested from behind: open the database with allow_ingest_behind";
-        Err(Error::invalid_argument(format!("column family \"{}\" {what}", self.family.name())))
+        // RocksDB does not fill in the family's name.
+        let what = "Can't ingest_behind file in ColumnFamily %s with cf_allow_ingest_behind=false";
+        let name = self.family.name();
+        Err(Error::invalid_argument(format!("{what}: \"{name}\"; open the database with allow_ingest_behind")))
     }
 }

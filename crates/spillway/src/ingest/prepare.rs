@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
+use table::Table;
 use vfs::{IoClass, SharedFile};
 
 use super::bring::{self, Bringing};
@@ -27,6 +28,7 @@ use crate::core::running::{JobBytes, JobPlan};
 use crate::ingest::commit::Ingester;
 use crate::observe::ObservedJobKind;
 use crate::queue::ingest_record::{FamilyIngest, IngestShape, IngestTable};
+use crate::ttl::Stamps;
 use crate::version::file_name;
 
 /// Helper threads at most: a disk gains little from more parallel syncs.
@@ -168,6 +170,9 @@ impl PreparedIngest {
 
 impl Drop for PreparedIngest {
     fn drop(&mut self) {
+        if !self.context.origin.is_here() {
+            return self.keep(); // the parent may still commit it
+        }
         // After a close another open may own the directory. It removed uncommitted tables, and may have reused their
         // file numbers and inodes.
         if self.closing.load(Ordering::Acquire) {
@@ -204,7 +209,7 @@ impl Ingester {
         if !self.core.stall.is_free() {
             self.core.check_room()?;
         }
-        let items = items_of(requests, &self.core.context, options.move_files)?;
+        let items = items_of(requests, &self.core.context, options)?;
         let bytes = items.iter().map(|item| item.source.metadata.len).sum();
         progress.expect(items.len() as u64, bytes);
         let _job = self.core.context.running.begin(job_plan(requests), self.core.context.vfs.now(), measure(progress));
@@ -369,7 +374,9 @@ impl Job {
         }
         let number = self.context.numbers.take();
         let mut made = MadeFile::at(self.context.vfs.clone(), self.context.table_path(number));
-        let written = rewrite::rewrite(&self.context, &item.family, from, number, progress)?;
+        let needs_times = inspect::needs_times(&self.context, &item.family, from.properties(), &self.options);
+        let stamps = needs_times.then(|| Stamps::new(self.context.vfs.clone()));
+        let written = rewrite::rewrite(&self.context, &item.family, from, number, stamps.as_ref(), progress)?;
         let Some(bytes) = written else { return Ok(None) };
         made.finish()?;
         // It was just written: default options, for its bounds only.
@@ -400,17 +407,19 @@ fn named(error: Error, source: &Source) -> Error {
 ///
 /// # Errors
 /// `InvalidArgument`: a file cannot be ingested, or is named twice. `Io`.
-fn items_of(requests: &[IngestRequest], context: &Context, moves: bool) -> Result<Vec<Item>> {
-    let mut outside = Outside::of(context, moves);
+fn items_of(requests: &[IngestRequest], context: &Context, options: &IngestOptions) -> Result<Vec<Item>> {
+    // A hard link would be of the symbolic link, not of the table.
+    let copies = !options.move_files && !options.link_files;
     let mut items = Vec::with_capacity(requests.iter().map(|request| request.files.len()).sum());
     for (index, request) in requests.iter().enumerate() {
         for (at, path) in request.files.iter().enumerate() {
-            let source = Source::look(&*context.vfs, path)?;
-            outside.check(&*context.vfs, path)?;
+            let source = Source::look(&*context.vfs, path, copies)?;
             let checksum = request.checksums.get(at).cloned();
             items.push(Item { request: index, family: request.family.clone(), source, checksum });
         }
     }
+    let mut outside = Outside::of(context, options.move_files);
+    items.iter().try_for_each(|item| outside.check(&*context.vfs, &item.source.path))?;
     source::check_each_once(items.iter().map(|item| &item.source))?;
     Ok(items)
 }

@@ -1,5 +1,6 @@
-//! Rewrites tables unable to take a sequence number as they are: tables of a database, and external tables of version
-//! 1. The new table holds the entries visible to a reader of the old table alone.
+//! Rewrites tables unable to take a sequence number as they are: tables of a database, and external tables of version 1.
+//! Also tables whose values lack the times that the family's have: they get that of the ingest. The new table holds
+//! the entries visible to a reader of the old table alone.
 //!
 //! RocksDB keeps such tables' own numbers, so it accepts them only if nothing in the database overlaps them. A
 //! rewritten table is an ingest like any other: newer than all existing data, and invisible to older snapshots.
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 use base::key;
 use base::tombstone::RangeTombstone;
-use base::{Error, FileNumber, Result, SeqNo};
+use base::{Error, FileNumber, Result, SeqNo, ValueKind};
 use table::{BlockBasedTable, Table};
 
 use super::inspect::read_options;
@@ -19,6 +20,7 @@ use crate::core::context::Context;
 use crate::core::family::Family;
 use crate::ingest::table_writer::TableWriter;
 use crate::read::snapshot::CapturedSnapshots;
+use crate::ttl::Stamps;
 
 /// Entries between two checks for a cancel.
 const CHECK_ENTRIES: usize = 256;
@@ -33,6 +35,7 @@ pub(super) fn rewrite(
     family: &Family,
     from: &Arc<BlockBasedTable>,
     to: FileNumber,
+    stamps: Option<&Stamps>,
     progress: &FileProgress<'_>,
 ) -> Result<Option<u64>> {
     let rules = FamilyRules::of(family);
@@ -58,7 +61,10 @@ pub(super) fn rewrite(
         last_key.extend_from_slice(user_key);
         internal_key.clear();
         key::append(&mut internal_key, user_key, SeqNo::ZERO, trailer as u8);
-        writer.add_internal(&internal_key, stream.value())?;
+        match stamps.filter(|_| trailer as u8 == ValueKind::Value as u8 || trailer as u8 == ValueKind::Merge as u8) {
+            Some(stamps) => writer.add_internal(&internal_key, &stamps.stamped(stream.value()))?,
+            None => writer.add_internal(&internal_key, stream.value())?,
+        }
     }
     for tombstone in stream.tombstones_out(None, None) {
         writer.add_tombstone(&RangeTombstone { seq: SeqNo::ZERO, ..tombstone })?;

@@ -15,19 +15,22 @@ use crate::version::file_name::{self, FileType};
 /// A file of the caller, with its metadata at the first look.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
-    /// As the caller wrote it.
+    /// As the caller wrote it, links followed where the file is copied.
     pub path: PathBuf,
     pub metadata: Metadata,
 }
 
 impl Source {
+    /// `follows`: the file that a symbolic link names is taken in its place. Nothing is opened.
+    ///
     /// # Errors
-    /// `InvalidArgument`: not a regular file; links are not followed, and nothing is opened. `Io`: not there.
-    pub fn look(vfs: &dyn Vfs, path: &Path) -> Result<Source> {
+    /// `InvalidArgument`: not a regular file. `Io`: not there.
+    pub fn look(vfs: &dyn Vfs, path: &Path, follows: bool) -> Result<Source> {
         let metadata = vfs.metadata(path)?;
         let what = match metadata.kind {
             FileKind::File => return Ok(Source { path: path.to_owned(), metadata }),
             FileKind::Directory => "a directory: name the tables in it",
+            FileKind::Other if follows => return Source::look(vfs, &vfs.canonicalize(path)?, false),
             FileKind::Other => "a link, a pipe or a device: name the table itself, a regular file",
         };
         Err(Error::invalid_argument(what).at_path(path))

@@ -13,7 +13,7 @@ use base::options::{AutoSortOptions, CompressionKind, FamilyOptions, TableKind};
 use base::tombstone::RangeTombstone;
 use base::{Error, FileNumber, InternalOrder, Result, SeqNo, ValueKind, key, limits};
 use table::{TableBuilder, TableBuilderConfig, TableOrigin, new_builder, new_sorting_builder};
-use vfs::{IfExists, IoClass, Vfs};
+use vfs::{IfExists, IoClass, Origin, Vfs};
 
 use crate::compaction::output::FamilyRules;
 use crate::open::new_session;
@@ -108,12 +108,13 @@ impl TableWriter {
             file_number: FileNumber(1),
             creation_time_s: now_s,
             file_creation_time_s: now_s,
+            value_times: options.value_times,
             ..family
         };
         let config = config(path, options, origin);
         let order = config.order.clone();
         let created = vfs.create(path, IfExists::Fail)?;
-        let file = Unfinished { vfs, path: path.to_owned(), finished: false };
+        let file = Unfinished { vfs, origin: Origin::here(), path: path.to_owned(), finished: false };
         let builder = match sorting {
             Some(sorting) => new_sorting_builder(sorting, &file.vfs, created, config),
             None => new_builder(&TableKind::BlockBased, &file.vfs, created, config),
@@ -158,7 +159,7 @@ impl TableWriter {
     pub fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
         match self.order.user.compare(start, end) {
             Ordering::Greater => {
-                let what = "a range to delete must not end before it starts";
+                let what = "end key comes before start key";
                 return Err(Error::invalid_argument(what).at_path(&self.file.path));
             }
             Ordering::Equal => return Ok(()),
@@ -200,11 +201,12 @@ impl TableWriter {
     /// Rejects descending and repeated keys. The builder accepts repeated keys, for a database's tables; here they
     /// would share one sequence number.
     fn check_order(&self, user_key: &[u8]) -> Result<()> {
+        self.file.check_origin()?;
         if self.sorts || self.last.is_empty() || self.order.user.compare(user_key, key::user_key(&self.last)).is_gt() {
             return Ok(());
         }
         let (last, next) = (key::user_key(&self.last).escape_ascii(), user_key.escape_ascii());
-        let what = format!("keys of a table must ascend, each once: \"{next}\" was added after \"{last}\"");
+        let what = format!("Keys must be added in strict ascending order. \"{next}\" was added after \"{last}\"");
         Err(Error::invalid_argument(what).at_path(&self.file.path))
     }
 
@@ -225,8 +227,9 @@ impl TableWriter {
     /// `InvalidArgument`: there is no entry. `Io`, `NoSpace`. The file is removed.
     pub fn finish(self) -> Result<WrittenTable> {
         let TableWriter { mut file, order, builder, deleted, .. } = self;
+        file.check_origin()?;
         if builder.entries() == 0 {
-            return Err(Error::invalid_argument("a table without entries cannot be ingested").at_path(&file.path));
+            return Err(Error::invalid_argument("Cannot create sst file with no entries").at_path(&file.path));
         }
         let summary = builder.finish()?;
         file.finished = true;
@@ -271,13 +274,26 @@ fn config(path: &Path, options: &FamilyOptions, origin: TableOrigin) -> TableBui
 /// The file of a table being written; removed if dropped unfinished.
 struct Unfinished {
     vfs: Arc<dyn Vfs>,
+    origin: Origin,
     path: PathBuf,
     finished: bool,
+}
+
+impl Unfinished {
+    /// # Errors
+    /// `Closed`: the file is of the process that this one was forked from.
+    fn check_origin(&self) -> Result<()> {
+        if self.origin.is_here() {
+            return Ok(());
+        }
+        Err(Error::closed("the table was begun before a fork, and is the parent process's").at_path(&self.path))
+    }
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.finished
+            && self.origin.is_here()
             && let Err(error) = self.vfs.remove_file(&self.path)
         {
             note::warn!(%error, "cannot remove a table that was not finished");

@@ -159,7 +159,7 @@ fn check_may_block(is_allowed: bool) -> Result<()> {
 }
 
 pub(super) fn needs_number(why: &str) -> Error {
-    Error::invalid_argument(format!("Global seqno is required, but disabled: {why}, and allow_global_seqno is off"))
+    Error::invalid_argument(format!("Global seqno is required, but disabled (because {why}). Set allow_global_seqno"))
 }
 
 fn busy(what: &str) -> Error {

@@ -229,7 +229,7 @@ impl Jobs {
     pub fn purge_obsolete(&self) {
         for file in self.core.purge.take() {
             let path = self.core.path_of(file.file_type, file.number);
-            if self.core.context.is_of_another(file.file_type, file.number, &path) {
+            if self.core.context.may_be_of_another(file.file_type, file.number, &path) {
                 note::warn!(path = %path.display(), "left alone: values in it are not needed any more, but another database may use it");
                 continue;
             }

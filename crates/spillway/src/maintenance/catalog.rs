@@ -29,7 +29,7 @@ impl Catalog<'_> {
     pub fn check_new_name(&self, name: &str) -> Result<()> {
         check_name(name)?;
         if self.core.families.load().by_name(name).is_some() {
-            return Err(Error::invalid_argument(format!("column family \"{name}\" exists already")));
+            return Err(Error::invalid_argument(format!("Column family already exists: \"{name}\"")));
         }
         Ok(())
     }
@@ -62,6 +62,7 @@ impl Catalog<'_> {
         let edit = VersionEdit {
             comparator: Some(family.order().user.name().to_owned()),
             add_family: Some(name.to_owned()),
+            value_times: family.options().value_times,
             log_number: Some(base::FileNumber(0)),
             flushed_through: Some(last_seq),
             max_family: Some(id.0),
@@ -88,7 +89,7 @@ impl Catalog<'_> {
 
     pub fn drop_family(&self, family: &Family) -> Result<()> {
         if family.name() == DEFAULT_FAMILY {
-            return Err(Error::invalid_argument("the default column family cannot be dropped"));
+            return Err(Error::invalid_argument("Can't drop default column family"));
         }
         self.core.sync_published()?;
         let mut manifest = self.installer.manifest.lock();

@@ -54,6 +54,7 @@ pub(super) fn config_like(properties: &Properties, order: &InternalOrder, path: 
     let origin = TableOrigin {
         family: properties.family_id.map(FamilyId),
         family_name: properties.family_name.clone(),
+        value_times: properties.has_value_times(),
         db_id: properties.db_id.clone(),
         ..TableOrigin::default()
     };

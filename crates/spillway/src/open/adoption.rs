@@ -1,5 +1,5 @@
 //! Adoption of a RocksDB directory: only with the caller's consent, and with warnings for every RocksDB option handled
-//! differently here.
+//! differently here. Its options tell which families DBWithTTL had open: their values carry times.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::version::recover::Recovered;
 /// # Errors
 /// `InvalidArgument`: the caller does not consent. `Unsupported`, unless unsupported options are ignored: RocksDB's
 /// last options change data in storage, retention or lookup and cannot be honoured, or they cannot be read.
-pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) -> Result<()> {
+pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &mut Recovered) -> Result<()> {
     if recovered.fenced || options.read_only {
         return Ok(());
     }
@@ -35,6 +35,9 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) ->
         .and_then(|()| OptionsFile::read(&text, start, &|family| options.family_or_others(family), true));
     match read {
         Ok((mut file, warnings)) => {
+            for family in &mut recovered.families {
+                family.value_times |= file.family(&family.name).is_some_and(|options| options.value_times);
+            }
             let settled = file.families.iter_mut().flat_map(|(family, options)| {
                 let changes = options.settle();
                 changes.into_iter().map(|change| format!("column family \"{family}\": {change}")).collect::<Vec<_>>()

@@ -4,11 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::{FileNumber, Result, note};
-use log::DatabaseId;
 use vfs::Vfs;
 
-use super::log_owner;
 use super::replay::rocksdb_logs::check_place;
+use super::{log_owner, owners_beside};
 use crate::core::context::is_same_dir;
 use crate::database::handle::lock_path;
 use crate::info_log::names::Names;
@@ -32,6 +31,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     let lock = vfs.lock(&lock_path(dir))?;
     let recovered = recover_proven(&**vfs, dir).ok();
     let own = log_owner(&**vfs, dir, recovered.as_ref());
+    let owners = owners_beside(&**vfs, dir, recovered.as_ref());
     let apart = match log_dir {
         Some(logs) if !is_same_dir(&**vfs, logs, dir)? => Some(logs),
         _ => None,
@@ -56,12 +56,25 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
         note::warn!(%error, "a deletion that is cut off will not be known as one"); // a full disk is no reason to keep it
     }
     let is_its = |kind| is_rocksdbs == (kind == FileType::RocksLog);
-    remove_logs(&**vfs, &dir.join(ARCHIVE_DIR), own, |_| true)?;
     for logs in apart.iter().flat_map(|logs| [logs.join(ARCHIVE_DIR), logs.to_path_buf()]) {
-        remove_logs(&**vfs, &logs, own, is_its)?;
+        let is_own = |kind, path: &Path| is_its(kind) && !row::may_be_of_another(&**vfs, dir, path, own);
+        remove_logs(&**vfs, &logs, is_own)?;
+    }
+    // The logs go before IDENTITY. Where that is gone, in a deletion that was cut off or because no database is here, a log with
+    // an id is a guest's.
+    let is_rest = |kind: FileType| !kind.is_log() && !matches!(kind, FileType::Lock | FileType::Incomplete);
+    let names = vfs.read_dir(dir)?;
+    let is_gone =
+        earlier.is_some() || !names.iter().filter_map(|name| file_name::parse(name)).any(|(kind, _)| is_rest(kind));
+    let is_here = |_, path: &Path| match row::database_of(&**vfs, path) {
+        Some(other) if own.is_known() || is_gone => owners.contains(&other) || !other.is_known(),
+        _ => true,
+    };
+    for logs in [&dir.join(ARCHIVE_DIR), dir] {
+        remove_logs(&**vfs, logs, is_here)?;
     }
     // The mark stays until nothing else is left.
-    remove_files(&**vfs, dir, |kind, _| !matches!(kind, FileType::Lock | FileType::Incomplete))?;
+    remove_files(&**vfs, dir, |kind, _| is_rest(kind))?;
     remove_load_dir(&**vfs, dir)?;
     Lost::new(&**vfs, dir).retire_reports()?;
     vfs.sync_dir(dir)?; // a power loss must not bring files back without their mark
@@ -87,13 +100,19 @@ pub(crate) fn has_logs_in(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Re
     }
 }
 
-/// Removes a directory's logs of its kinds, but those of other databases; and the directory, if it is empty then.
-fn remove_logs(vfs: &dyn Vfs, dir: &Path, own: DatabaseId, is_its: impl Fn(FileType) -> bool) -> Result<()> {
+/// Removes a directory's logs that are the database's, and tells of the others; and the directory, if it is empty then.
+fn remove_logs(vfs: &dyn Vfs, dir: &Path, is_own: impl Fn(FileType, &Path) -> bool) -> Result<()> {
     if !vfs.exists(dir)? {
         return Ok(());
     }
-    let is_of_another = |kind, number| row::is_of_another(vfs, &dir.join(file_name::format(kind, number)), own);
-    remove_files(vfs, dir, |kind, number| kind.is_log() && is_its(kind) && !is_of_another(kind, number))?;
+    remove_files(vfs, dir, |kind, number| {
+        let path = dir.join(file_name::format(kind, number));
+        let goes = kind.is_log() && is_own(kind, &path);
+        if kind.is_log() && !goes {
+            note::warn!(path = %path.display(), "left alone: a log of another database, or one that cannot be read");
+        }
+        goes
+    })?;
     vfs.sync_dir(dir)?; // a power loss must not bring them back once the mark is gone
     let _ = vfs.remove_dir(dir); // other files may be in it
     Ok(())

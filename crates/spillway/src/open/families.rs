@@ -7,6 +7,7 @@ use base::note;
 use base::options::{FamilyOptions, kept};
 use base::{Error, FamilyId, InternalOrder, Result, SeqNo, UserOrder};
 use table::BlockCache;
+use vfs::Vfs;
 
 use crate::core::Core;
 use crate::core::context::Context;
@@ -14,9 +15,11 @@ use crate::core::family::{Family, FamilyParts, MemtableMaker, check_name};
 use crate::core::settled::settle;
 use crate::core::tables::Opener;
 use crate::database::handle::{DEFAULT_FAMILY, OpenOptions, OtherFamilies};
+use crate::open::options_file;
 use crate::queue::view::ReadView;
 use crate::read::gaps::Gaps;
 use crate::read::{ReadContext, answers};
+use crate::ttl::{MergeName, Stamps};
 use crate::version::purge::PurgeQueue;
 use crate::version::replay::RecoveredFamily;
 use crate::version::table_store::{OpenSlots, TableStore};
@@ -59,12 +62,9 @@ pub(super) fn adapted(options: &FamilyOptions, comparator: &str) -> FamilyOption
 ///
 /// # Errors
 /// `InvalidArgument`: another order of keys.
-pub(super) fn options_of(
-    dir: &Path,
-    options: &OpenOptions,
-    name: &str,
-    comparator: &str,
-) -> Result<Option<FamilyOptions>> {
+pub(super) fn options_of(options: &OpenOptions, stored: &RecoveredFamily) -> Result<Option<FamilyOptions>> {
+    let RecoveredFamily { name, comparator, .. } = stored;
+    let is_raw = options.raw_values;
     let named = options.families.iter().find(|(n, _)| n == name).map(|(_, options)| options.clone());
     let mut options = match (named, options.other_families.options(name)) {
         (Some(options), _) => options,
@@ -72,6 +72,12 @@ pub(super) fn options_of(
         (None, None) if name == DEFAULT_FAMILY => FamilyOptions::default(),
         (None, None) => return Ok(None),
     };
+    if stored.value_times && !options.value_times {
+        if is_raw {
+            note::warn!(family = name, "the family's values end with times, and this open shows and takes them so");
+        }
+        options.value_times = true;
+    }
     if comparator.is_empty() || comparator == options.order.name() {
         return Ok(Some(options));
     }
@@ -79,11 +85,24 @@ pub(super) fn options_of(
         options.order = order; // no order was set, and the stored one is built in
         return Ok(Some(options));
     }
+    // All of RocksDB's text, and no more: programs compare it.
+    Err(Error::invalid_argument(format!("{}: does not match existing comparator {comparator}", options.order.name())))
+}
+
+/// # Errors
+/// `InvalidArgument`: a ttl is given to a family that is there, and nothing says that its values carry times.
+pub(super) fn check_times(dir: &Path, vfs: &dyn Vfs, options: &FamilyOptions, name: &str) -> Result<()> {
+    // In databases of before the note of the MANIFEST, stored options tell. A document's take their place.
+    let stored = || options_file::families_in(&options_file::newest(vfs, dir).ok()??.1).ok()?;
+    let is_stored = || stored()?.into_iter().find(|(known, options)| known == name && options.value_times);
+    if options.value_ttl_s == 0 || options.value_times || is_stored().is_some() {
+        return Ok(());
+    }
     let what = format!(
-        "{}: does not match existing comparator {comparator} of column family \"{name}\"",
-        options.order.name()
+        "column family \"{name}\": a ttl is given when a family is created: values that are there carry no time"
     );
-    Err(Error::invalid_argument(what).at_path(dir))
+    let remedy = "if they do (RocksDB's DBWithTTL), say value_times=true";
+    Err(Error::invalid_argument(what).advise(remedy).at_path(dir))
 }
 
 /// Families named at open but not stored. The first mention of a name counts, as with stored families.
@@ -106,16 +125,16 @@ pub(super) fn check_named(dir: &Path, options: &OpenOptions, stored: &[Recovered
     let is_named = |name: &str| name == DEFAULT_FAMILY || options.families.iter().any(|(n, _)| n == name);
     let unnamed: Vec<_> = stored.iter().map(|family| family.name.as_str()).filter(|name| !is_named(name)).collect();
     if matches!(options.other_families, OtherFamilies::Refuse) && !unnamed.is_empty() && !options.read_only {
-        let what = format!("column families are not opened: {}; every family has to be named", unnamed.join(", "));
+        let what = format!("Column families not opened: {}; every family has to be named", unnamed.join(", "));
         return Err(Error::invalid_argument(what).at_path(dir));
     }
     for family in stored {
-        options_of(dir, options, &family.name, &family.comparator)?;
+        options_of(options, family)?;
     }
     let missing = missing(options, stored);
     match missing.first() {
         Some((name, _)) if !options.db.create_missing_column_families || options.read_only => {
-            let what = format!("there is no column family \"{name}\"; set create_missing_column_families to make it");
+            let what = format!("Column family not found: {name}; set create_missing_column_families to make it");
             Err(Error::invalid_argument(what).at_path(dir))
         }
         _ => missing.iter().try_for_each(|(name, _)| check_name(name)),
@@ -141,6 +160,11 @@ pub(super) fn build_family(
     let FamilyStart { id, name, mut options, version, through } = start;
     options.cf_allow_ingest_behind |= context.options.allow_ingest_behind;
     options.validate()?;
+    options.value_times |= options.value_ttl_s > 0;
+    if options.value_times && !context.raw_values {
+        let ttl_s = i32::try_from(options.value_ttl_s).unwrap_or(i32::MAX);
+        Stamps::new(context.vfs.clone()).wrap(&mut options, ttl_s, MergeName::Inner);
+    }
     let remarks = kept::review(&options, context.options.ignore_unsupported_options)?;
     let settled = settle(&context.options, &mut options)?;
     for remark in remarks.into_iter().chain(settled) {

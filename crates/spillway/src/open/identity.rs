@@ -1,11 +1,13 @@
 //! The ids of a database and its sessions. They identify the database and its tables to other tools.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use base::{FileNumber, Result};
 use log::DatabaseId;
 use vfs::{IfExists, IoClass, Vfs, write_all};
 
+use crate::version::edit::LOG_DIR_OF_COPY;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{Recovered, recover};
 
@@ -45,6 +47,23 @@ pub(super) fn find(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered
 pub(crate) fn log_owner(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recovered>) -> DatabaseId {
     let id = recovered.and_then(|recovered| recovered.db_id.clone()).or_else(|| read(vfs, dir).ok()?);
     DatabaseId::new(&id.unwrap_or_default())
+}
+
+/// The ids that logs beside the tables of a database can have: its own, and where its logs lie there that of each log that it
+/// names. What was a copy has logs with its original's id.
+pub(crate) fn owners_beside(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recovered>) -> Vec<DatabaseId> {
+    let is_beside = |recovered: &&Recovered| matches!(recovered.log_dir.as_deref(), None | Some("" | LOG_DIR_OF_COPY));
+    let named = recovered.filter(is_beside).into_iter().flat_map(|recovered| {
+        let row = recovered.log_row.into_iter().flat_map(|row| [Some(row.oldest), row.newest]).flatten();
+        row.chain(recovered.tables().flat_map(|table| &table.value_logs).map(|share| share.log))
+    });
+    let path = |log| dir.join(file_name::format(FileType::Log, log));
+    let owners =
+        named.collect::<BTreeSet<_>>().into_iter().filter_map(|log| log::database_of(vfs, &path(log), log).ok());
+    let mut owners: Vec<DatabaseId> =
+        owners.chain([log_owner(vfs, dir, recovered)]).filter(|id| id.is_known()).collect();
+    owners.dedup();
+    owners
 }
 
 /// As [`log_owner`], by the directory's own MANIFEST, if it can be read.

@@ -12,7 +12,7 @@ use base::options::{FamilyOptions, InfoLogLevel, kept};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 use log::Frontiers;
 use table::BlockCache;
-use vfs::{LockGuard, Vfs};
+use vfs::{FileKind, LockGuard, Origin, Vfs};
 
 use crate::background::caught::caught;
 use crate::background::tasks::Tasks;
@@ -70,7 +70,7 @@ use reading::Attempt;
 
 pub(crate) use beside::{Beside, copy_beside};
 pub(crate) use destroy::{destroy, has_logs_in, remove_files, remove_load_dir};
-pub(crate) use identity::{directory_owner, log_owner, new_session};
+pub(crate) use identity::{directory_owner, log_owner, new_session, owners_beside};
 pub(crate) use start::check_repairable;
 
 /// The result of [`open`], for the database's handle.
@@ -112,7 +112,11 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
         info_log.leave_no_file(); // without a database, leave no event log either
     }
     info_log.write_out();
-    Ok(Opened { engine: opened?, lock })
+    let engine = opened?;
+    if let Some(lock) = &lock {
+        lock.end_in_children(engine.core.closing_flag());
+    }
+    Ok(Opened { engine, lock })
 }
 
 /// Adds advice if a table, a MANIFEST or a log is lost or damaged, and the error has none.
@@ -196,11 +200,11 @@ pub(crate) fn open_as(dir: &Path, options: &OpenOptions, mut recovered: Recovere
 
 fn prepare<'a>(dir: &Path, options: &'a OpenOptions, info_log: &Arc<InfoLog>) -> Result<Opening<'a>> {
     let mut doubts = Vec::new();
-    let recovered = start::recover_or_begin(dir, options, &mut doubts)?;
+    let mut recovered = start::recover_or_begin(dir, options, &mut doubts)?;
     for warning in &recovered.warnings {
         note::warn!(warning, "recovery");
     }
-    adoption::check(dir, options, &recovered).inspect_err(|_| info_log.leave_no_file())?;
+    adoption::check(dir, options, &mut recovered).inspect_err(|_| info_log.leave_no_file())?;
     if options.secondary.is_some() {
         follow::check_format(&recovered).map_err(|error| error.at_path(dir))?;
     }
@@ -249,14 +253,24 @@ pub(crate) fn validate(options: &OpenOptions) -> Result<Vec<String>> {
     Ok(remarks)
 }
 
+/// The error for a file where a directory has to be.
+fn no_directory(path: &Path) -> Error {
+    Error::new(ErrorKind::Io, format!("`{}' exists but is not a directory", path.display()))
+}
+
 /// Makes sure that the directory exists, and locks it.
 fn take_directory(dir: &Path, options: &OpenOptions) -> Result<Box<dyn LockGuard>> {
     if options.db.create_if_missing {
         for dir in [dir.to_owned(), log_dir(dir, &options.db)] {
             create_durable_dir(&*options.vfs, &dir)?;
         }
-    } else if !options.vfs.exists(dir)? {
-        return Err(Error::invalid_argument(start::NO_DATABASE).at_path(dir));
+    } else {
+        match options.vfs.metadata(dir) {
+            Ok(found) if found.kind == FileKind::Directory => {}
+            Ok(_) => return Err(no_directory(dir)),
+            Err(error) if error.is_not_found() => return Err(start::no_database(dir)),
+            Err(error) => return Err(error),
+        }
     }
     start::check_unlocked(dir, options)?;
     options.vfs.lock(&lock_path(dir))
@@ -305,9 +319,11 @@ impl<'a> Opening<'a> {
         let own_limit = || RateLimiter::with(vfs.clone(), options.db.rate_limiter_bytes_per_sec);
         let rate_limiter = options.rate_limiter.clone().unwrap_or_else(own_limit);
         let context = Arc::new(Context {
+            origin: Origin::here(),
             dir: dir.to_owned(),
             own_dirs: own_dirs(&*vfs, dir, &options.db)?,
             options: options.db.clone(),
+            raw_values: options.raw_values,
             options_now: ArcSwap::from_pointee(options.db.clone()),
             numbers: numbers.clone(),
             memtable_ids: AtomicU64::new(0),
@@ -462,9 +478,12 @@ impl<'a> Opening<'a> {
     fn open_families(&mut self) -> Result<()> {
         let (dir, stored) = (&self.context.dir, self.recovered.families.clone());
         families::check_named(dir, self.options, &stored)?;
+        let is_there = self.recovered.manifest.0 > 0 && !self.is_repairs;
         for family in &stored {
-            let options = families::options_of(dir, self.options, &family.name, &family.comparator)?;
-            let Some(options) = options else { continue };
+            let Some(options) = families::options_of(self.options, family)? else { continue };
+            if is_there {
+                families::check_times(dir, &*self.context.vfs, &options, &family.name)?;
+            }
             let state = self.open_family(family, options)?;
             self.families.insert(family.id, state);
         }

@@ -243,20 +243,23 @@ pub(crate) fn tell_place(vfs: &dyn Vfs, dir: &Path, wal_dir: &str, id: Option<&s
     write_all(vfs, &path, IfExists::Truncate, text.as_bytes(), IoClass::Other)
 }
 
-/// Checks the bytes of an OPTIONS file. Objects that are not built in are passed over. Returns the names of its families; none if an
-/// object hides them.
+/// The names of the families in an OPTIONS file. Errors as of [`families_in`].
+pub(crate) fn check(bytes: &[u8]) -> Result<Option<Vec<String>>> {
+    let names = |families: Vec<(String, FamilyOptions)>| families.into_iter().map(|(name, _)| name).collect();
+    Ok(families_in(bytes)?.map(names))
+}
+
+/// Checks the bytes of an OPTIONS file. Objects that are not built in are passed over. Returns its families; none if an object
+/// hides them.
 ///
 /// # Errors
 /// `Corruption`: the file is not whole. `InvalidArgument`: a line cannot be read. Both name the line.
-pub(crate) fn check(bytes: &[u8]) -> Result<Option<Vec<String>>> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count() + 1;
-        Error::corruption(format!("line {line}: not UTF-8 text"))
-    })?;
+pub(crate) fn families_in(bytes: &[u8]) -> Result<Option<Vec<(String, FamilyOptions)>>> {
+    let text = &*whole::text_of(bytes)?;
     whole::check_whole(text)?;
     let start = DbOptions { ignore_unsupported_options: true, ..DbOptions::default() };
     match base::options::OptionsFile::read(text, start, &|_| FamilyOptions::default(), true) {
-        Ok((file, _)) => Ok(Some(file.families.into_iter().map(|(name, _)| name).collect())),
+        Ok((file, _)) => Ok(Some(file.families)),
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
         Err(error) => Err(error),
     }

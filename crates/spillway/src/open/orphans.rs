@@ -55,7 +55,8 @@ pub(super) fn keep(engine: &Engine, recovered: &Recovered, lost: &Lost<'_>) -> R
     for kind in [FileType::Log, FileType::LargeBatch].into_iter().chain(rocksdbs) {
         let numbers = file_name::numbers_in(vfs, &log_dir, kind)?.into_iter();
         let paths = numbers.map(|number| log_dir.join(file_name::format(kind, number)));
-        paths.filter(|path| !row::is_of_another(vfs, path, own)).try_for_each(|path| lost.keep(&path).map(drop))?;
+        let mut paths = paths.filter(|path| !row::may_be_of_another(vfs, &context.dir, path, own));
+        paths.try_for_each(|path| lost.keep(&path).map(drop))?;
     }
     let doubts = context.recovery_doubts.all();
     if !doubts.is_empty() {
@@ -105,8 +106,11 @@ pub(super) fn remove(engine: &Engine, own: DatabaseId, takes_over: bool) -> Resu
             if *lies_in != dir || !is_superfluous(kind, number) {
                 continue;
             }
-            if row::is_of_another(&*context.vfs, &dir.join(&name), own) {
-                note::warn!(name, dir = %dir.display(), "left alone: a log of another database; give each its own wal_dir");
+            if row::may_be_of_another(&*context.vfs, &context.dir, &dir.join(&name), own) {
+                note::warn!(
+                    name, dir = %dir.display(),
+                    "left alone: a log of another database, or one that cannot be read; give each its own wal_dir"
+                );
                 continue;
             }
             match kind {

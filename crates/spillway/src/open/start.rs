@@ -32,7 +32,11 @@ fn check_stored_options(dir: &Path, options: &OpenOptions, recovered: &Recovered
     }
 }
 
-pub(super) const NO_DATABASE: &str = "there is no database here; set create_if_missing to make one";
+/// The error for a directory without a database that an open may not make.
+pub(super) fn no_database(dir: &Path) -> Error {
+    let what = format!("{}: does not exist (create_if_missing is false)", dir.join("CURRENT").display());
+    Error::invalid_argument(what).advise("there is no database here; set create_if_missing to make one")
+}
 
 /// Recovers the database in the directory, or begins a new one. The next file number is above the number of every file
 /// in the directory, the log directory, `archive/` and `lost/`, and above every log of the MANIFEST. Adds to `doubts` what
@@ -40,7 +44,7 @@ pub(super) const NO_DATABASE: &str = "there is no database here; set create_if_m
 ///
 /// # Errors
 /// `InvalidArgument`: a database exists but must not, or must exist but does not; or the log directory is another
-/// database's, or missing. `Corruption`: as [`recover`](recover::recover), or CURRENT is missing but tables or WAL records exist.
+/// database's, or missing. `Io`: there is no database to read. `Corruption`: as [`recover`](recover::recover), or CURRENT is missing but tables or WAL records exist.
 pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut Vec<Doubt>) -> Result<Recovered> {
     let vfs = &*options.vfs;
     let logs = log_dir(dir, &options.db);
@@ -50,7 +54,7 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
     };
     let mut recovered = match found {
         Ok(_) if options.db.error_if_exists => {
-            return Err(Error::invalid_argument("there is a database already (error_if_exists is set)").at_path(dir));
+            return Err(Error::invalid_argument(format!("{}: exists (error_if_exists is true)", dir.display())));
         }
         Ok(recovered) => {
             check_log_dir(vfs, &logs)?;
@@ -61,8 +65,11 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
         Err(e) if e.is_not_found() => {
             check_nothing_is_left(vfs, dir, &logs)?;
             check_no_manifest(dir, options)?;
-            if !options.db.create_if_missing || options.read_only {
-                return Err(Error::invalid_argument(NO_DATABASE).at_path(dir).with_source(e));
+            if options.read_only {
+                return Err(e.advise("there is no database here"));
+            }
+            if !options.db.create_if_missing {
+                return Err(no_database(dir).with_source(e));
             }
             Lost::new(vfs, dir).retire_reports()?; // they are about a database that was deleted
             let mut new = empty_database();
@@ -99,7 +106,7 @@ pub(super) fn check_unlocked(dir: &Path, options: &OpenOptions) -> Result<()> {
     check_nothing_is_left(vfs, dir, &log_dir(dir, &options.db))?;
     match options.db.create_if_missing {
         true => Ok(()),
-        false => Err(Error::invalid_argument(NO_DATABASE).at_path(dir)),
+        false => Err(no_database(dir)),
     }
 }
 

@@ -11,6 +11,7 @@ use memtable::{Background, Conversion, Entry, Memtable};
 use parking_lot::Mutex;
 use table::values::{Following, FollowingCursor};
 use table::{TableReadOptions, TableValue, Visit};
+use vfs::Origin;
 
 use crate::commit::pipeline::LogPosition;
 use crate::queue::images::ImageNames;
@@ -405,6 +406,7 @@ pub struct HeldMemtable {
     charge: Arc<Charge>,
     capacity_bytes: usize,
     background: Background,
+    origin: Origin,
     conversion: Option<Conversion>,
     /// The conversion failed; the file may have failed to sync (D4).
     is_given_up: AtomicBool,
@@ -420,6 +422,7 @@ impl HeldMemtable {
             charge,
             capacity_bytes,
             background,
+            origin: Origin::here(),
             conversion: None,
             is_given_up: AtomicBool::new(false),
         }
@@ -458,6 +461,9 @@ impl HeldMemtable {
 
 impl Drop for HeldMemtable {
     fn drop(&mut self) {
+        if !self.origin.is_here() {
+            return std::mem::forget((self.memtable.take(), self.charge.clone())); // its file is the parent's
+        }
         self.charge.owner_goes();
         if let Some(memtable) = self.memtable.take() {
             let freed = Freed { memtable: Some(memtable), charge: self.charge.clone() };

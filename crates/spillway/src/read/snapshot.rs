@@ -10,10 +10,12 @@ use std::sync::Arc;
 
 use base::SeqNo;
 use parking_lot::Mutex;
+use vfs::Origin;
 
 /// The live snapshots of a database. A handle: clones share one list.
 #[derive(Clone, Default)]
 pub struct SnapshotList {
+    origin: Origin,
     live: Arc<Mutex<Live>>,
 }
 
@@ -44,8 +46,12 @@ pub struct CapturedSnapshots {
 }
 
 impl SnapshotList {
-    /// Takes a snapshot of the number returned by `visible`, called under the list's lock.
+    /// Takes a snapshot of the number returned by `visible`, called under the list's lock. In a forked child nothing can be
+    /// read by it.
     pub fn acquire(&self, now_s: u64, visible: impl FnOnce() -> SeqNo) -> Snapshot {
+        if !self.origin.is_here() {
+            return Snapshot { registration: Arc::new(Registration { list: self.clone(), id: (visible(), 0) }) };
+        }
         let mut live = self.live.lock();
         let seq = visible();
         live.taken += 1;
@@ -114,6 +120,9 @@ impl Snapshot {
 
 impl Drop for Registration {
     fn drop(&mut self) {
+        if !self.list.origin.is_here() {
+            return;
+        }
         let mut live = self.list.live.lock();
         let was_oldest = live.by_seq.first_key_value().is_some_and(|(oldest, _)| *oldest == self.id);
         live.by_seq.remove(&self.id);

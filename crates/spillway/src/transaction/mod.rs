@@ -17,6 +17,7 @@ mod validate;
 use std::sync::Arc;
 
 use base::{Error, Pinned, Result, SeqNo, ValueKind};
+use vfs::Origin;
 
 use self::indexed::{OverBase, SharedBatch};
 use self::locks::Mode;
@@ -89,6 +90,7 @@ impl Counts {
 /// A transaction of one database; every call gets it. Reusable: after a commit or a rollback it is as new.
 #[derive(Default)]
 pub struct Transaction {
+    origin: Origin,
     concurrency: Concurrency,
     batch: SharedBatch,
     tracked: Tracked,

@@ -59,9 +59,10 @@ impl Locking {
 }
 
 impl Drop for Transaction {
-    /// Gives all locks back. A prepared transaction keeps them and waits in its pool.
+    /// Gives all locks back. A prepared transaction keeps them and waits in its pool. So do all in a forked child: the locks
+    /// are the parent's.
     fn drop(&mut self) {
-        if self.park() {
+        if !self.origin.is_here() || self.park() {
             return;
         }
         self.unlock_from(0);

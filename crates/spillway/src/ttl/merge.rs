@@ -51,7 +51,7 @@ impl MergeOperator for StampedMerge {
 
     fn option_string(&self) -> String {
         match self.name {
-            MergeName::RocksDb => STAMPED_MERGE.to_owned(),
+            MergeName::RocksDb => format!("{{id={STAMPED_MERGE};user_operator={};}}", self.inner.option_string()),
             MergeName::Inner => self.inner.option_string(),
         }
     }

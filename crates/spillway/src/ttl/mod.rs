@@ -1,5 +1,6 @@
-//! Values with a time to live: RocksDB's `DBWithTTL`, and `FamilyOptions::ttl` of the Rust API. The engine stores their
-//! stamps and does not know them: the interfaces stamp what they write, and remove stamps from what they read.
+//! Values with a time to live: RocksDB's `DBWithTTL`, and `FamilyOptions::ttl` of the Rust API. The engine notes in the
+//! MANIFEST that a family's values have stamps, and keeps stamps from merge operators and filters. The interfaces stamp what
+//! they write, and remove stamps from what they read.
 //!
 //! Every value and merge operand ends with the second of its write: four bytes, little endian, as seconds since the
 //! epoch. Reads remove the stamp. Compactions drop values older than their family's time to live. Until then old values
@@ -8,6 +9,7 @@
 mod filter;
 mod merge;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base::options::FamilyOptions;
@@ -37,27 +39,23 @@ impl Stamps {
         Stamps { clock }
     }
 
-    /// Has a family's compactions drop values older than `ttl_s` seconds, if `ttl_s` is above 0. Hides the stamps from
-    /// the options' filter and operator.
+    /// Options of a family whose values have stamps. Has compactions drop values older than `ttl_s` seconds, if `ttl_s` is
+    /// above 0. Hides the stamps from the options' filter and operator.
     pub fn wrap(&self, options: &mut FamilyOptions, ttl_s: i32, name: MergeName) {
-        match options.compaction_filter.take() {
-            Some(filter) => {
+        options.value_times = true;
+        match (options.compaction_filter.take(), options.compaction_filter_factory.take()) {
+            (Some(filter), factory) => {
                 options.compaction_filter = Some(Arc::new(Expiry::new(self.clone(), ttl_s, Some(filter))));
+                options.compaction_filter_factory = factory;
             }
-            None => {
-                let inner = options.compaction_filter_factory.take();
+            (None, None) if ttl_s <= 0 => {}
+            (None, inner) => {
                 options.compaction_filter_factory = Some(Arc::new(ExpiryFactory::new(self.clone(), ttl_s, inner)));
             }
         }
         if let Some(operator) = options.merge_operator.take() {
             options.merge_operator = Some(Arc::new(StampedMerge::new(self.clone(), operator, name)));
         }
-    }
-
-    /// Whether a value lived `ttl_s` seconds. False if it has no stamp.
-    pub fn is_expired(&self, stamped: &[u8], ttl_s: u32) -> bool {
-        let stamp = split(stamped).map(|(_, stamp_s)| i64::from(stamp_s));
-        stamp.is_some_and(|stamp_s| stamp_s + i64::from(ttl_s) < self.now_s())
     }
 
     /// Seconds since the epoch, as in a stamp.
@@ -96,8 +94,45 @@ impl Stamps {
     }
 }
 
+/// How to write and show the values of a family that have stamps.
+#[derive(Clone)]
+pub struct Times {
+    stamps: Stamps,
+    /// 0: nothing expires.
+    ttl_s: u32,
+}
+
+impl Times {
+    /// `None`: values have no stamps.
+    pub fn of(clock: &Arc<dyn Vfs>, options: &FamilyOptions) -> Option<Times> {
+        options.value_times.then(|| Times { stamps: Stamps::new(clock.clone()), ttl_s: options.value_ttl_s })
+    }
+
+    /// A value or operand as it is stored.
+    pub fn stored<'a>(times: Option<&Times>, value: &'a [u8]) -> Cow<'a, [u8]> {
+        match times {
+            None => Cow::Borrowed(value),
+            Some(times) => Cow::Owned(times.stamps.stamped(value)),
+        }
+    }
+
+    /// A looked up value as the caller wrote it. `None`: it has expired.
+    ///
+    /// # Errors
+    /// `Corruption`: the value has no stamp.
+    pub fn shown(&self, stamped: Pinned) -> Result<Option<Pinned>> {
+        if self.is_expired(&stamped) { Ok(None) } else { unstamp(stamped).map(Some) }
+    }
+
+    /// Whether a value has outlived its time. False if it has no stamp.
+    pub fn is_expired(&self, stamped: &[u8]) -> bool {
+        let stamp = split(stamped).map(|(_, stamp_s)| i64::from(stamp_s));
+        self.ttl_s > 0 && stamp.is_some_and(|stamp_s| stamp_s + i64::from(self.ttl_s) < self.stamps.now_s())
+    }
+}
+
 /// A value and its stamp, in seconds; `None` if it is too short for one.
-fn split(stamped: &[u8]) -> Option<(&[u8], i32)> {
+pub fn split(stamped: &[u8]) -> Option<(&[u8], i32)> {
     let (value, stamp) = stamped.split_last_chunk::<STAMP_BYTES>()?;
     Some((value, i32::from_le_bytes(*stamp)))
 }

@@ -23,12 +23,12 @@ pub fn read_current(vfs: &dyn Vfs, dir: &Path) -> Result<FileNumber> {
     let bytes = vfs::read_all(vfs, &path, CURRENT_BYTES_MAX, IoClass::Manifest)?;
     let damaged = |what: &str| Error::corruption(format!("CURRENT {what}")).at_path(&path);
     let Some(name) = bytes.strip_suffix(b"\n") else {
-        return Err(damaged("does not end with a newline"));
+        return Err(damaged("file does not end with newline"));
     };
     let name = std::str::from_utf8(name).map_err(|_| damaged("names no file"))?;
     match file_name::parse(name) {
         Some((FileType::Manifest, number)) => Ok(number),
-        _ => Err(damaged(&format!("names {name:?}, which is no MANIFEST"))),
+        _ => Err(damaged(&format!("file corrupted: it names {name:?}, which is no MANIFEST"))),
     }
 }
 

@@ -84,6 +84,9 @@ fn write_families(f: &mut fmt::Formatter<'_>, edit: &VersionEdit) -> fmt::Result
     if let Some(name) = &edit.comparator {
         write!(f, ", comparator {name:?}")?;
     }
+    if edit.value_times {
+        f.write_str(", values with times")?;
+    }
     Ok(())
 }
 

@@ -107,6 +107,8 @@ pub struct VersionEdit {
     pub add_family: Option<String>,
     /// The family is dropped.
     pub drop_family: bool,
+    /// The family's values end with their times, from here on and for good.
+    pub value_times: bool,
     /// The database's id.
     pub db_id: Option<String>,
     /// RocksDB: number of later edits in the same atomic group. A group holds as a whole or not at all. Our own groups

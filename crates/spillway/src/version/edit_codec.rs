@@ -46,7 +46,7 @@ mod tag {
     pub const PERSIST_TIMESTAMPS: u32 = 8201;
 }
 
-/// Our tags, far from RocksDB's, with `tag::IGNORABLE_BIT` clear but for three. Every field has a length prefix.
+/// Our tags, far from RocksDB's, with `tag::IGNORABLE_BIT` clear but for four. Every field has a length prefix.
 mod private_tag {
     /// "SP" in the high half.
     const BASE: u32 = 0x5350_0000;
@@ -69,6 +69,8 @@ mod private_tag {
     /// As RocksDB's `WAL_ADDITION`, which it passes over here: where an option is off that tells it to verify its logs, opens for
     /// reading of 7.8 to 9.8 crash on their own tag.
     pub const EXPORTED_LOG: u32 = BASE + super::tag::IGNORABLE_BIT + 3;
+    /// The family's values end with their times. RocksDB and earlier versions pass over it.
+    pub const VALUE_TIMES: u32 = BASE + super::tag::IGNORABLE_BIT + 5;
     /// Follows an added virtual table: its backing file.
     pub const TABLE_BOUNDS: u32 = BASE + 6;
 }
@@ -152,6 +154,9 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
     }
     for (log, bytes) in &edit.tracked_logs {
         put_private(out, private_tag::EXPORTED_LOG, &[log.0, 2, *bytes, 1]);
+    }
+    if edit.value_times {
+        put_private(out, private_tag::VALUE_TIMES, &[]);
     }
 }
 
@@ -254,6 +259,10 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
         private_tag::OPTIONS_FILE => {
             let mut field = Reader::new(reader.prefixed("OPTIONS file")?);
             edit.options_file = Some(decode_number(&mut field, "OPTIONS file")?);
+        }
+        private_tag::VALUE_TIMES => {
+            reader.prefixed("times of values")?; // a field is of later versions
+            edit.value_times = true;
         }
         private_tag::TABLE_BOUNDS => decode_table_bounds(reader, edit)?,
         private_tag::LOG_DIR => edit.log_dir = Some(text(reader.prefixed("log directory")?, "log directory")?),

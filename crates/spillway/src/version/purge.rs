@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use base::FileNumber;
 use parking_lot::Mutex;
+use vfs::Origin;
 
 use super::file_name::FileType;
 
@@ -27,6 +28,7 @@ pub type PurgeListener = Box<dyn Fn() + Send + Sync>;
 /// Files after the drop of their last handle. Any thread queues, one job takes.
 #[derive(Default)]
 pub struct PurgeQueue {
+    origin: Origin,
     files: Mutex<Vec<ObsoleteFile>>,
     /// Active holds. No file leaves the queue while there are any.
     holds: AtomicUsize,
@@ -43,7 +45,11 @@ impl PurgeQueue {
         let _ = self.listener.set(listener);
     }
 
+    /// No effect in a forked child: the files are the parent's.
     pub fn push(&self, file: ObsoleteFile) {
+        if !self.origin.is_here() {
+            return;
+        }
         self.files.lock().push(file);
         if let Some(listener) = self.listener.get() {
             listener();
@@ -73,6 +79,13 @@ impl PurgeQueue {
 
     pub fn is_held(&self) -> bool {
         self.holds.load(Ordering::Relaxed) > 0
+    }
+
+    /// The queued tables, by path and number.
+    pub fn tables(&self) -> Vec<(u32, FileNumber)> {
+        let files = self.files.lock();
+        let tables = files.iter().filter(|file| file.file_type == FileType::Table);
+        tables.map(|file| (file.path_id, file.number)).collect()
     }
 
     pub fn len(&self) -> usize {

@@ -108,6 +108,8 @@ pub struct RecoveredFamily {
     pub name: String,
     /// The name of its comparator.
     pub comparator: String,
+    /// Values end with their times.
+    pub value_times: bool,
     /// RocksDB's WALs below this number hold only entries already in tables.
     pub log_number: FileNumber,
     /// T (F2); `None` if RocksDB wrote the MANIFEST.
@@ -150,6 +152,7 @@ pub(crate) struct Replay {
 struct Family {
     name: String,
     comparator: Option<String>,
+    value_times: bool,
     log_number: FileNumber,
     flushed_through: Option<SeqNo>,
     linked_ingests: BTreeSet<SeqNo>,
@@ -333,7 +336,7 @@ impl Replay {
             }
         }
         let (Some(next_file), Some(last_seq)) = (self.next_file, self.last_seq) else {
-            return Err(Error::corruption("the MANIFEST lacks the next file number or the last sequence number"));
+            return Err(Error::corruption("no log_file_number, next_file_number, last_sequence entry in MANIFEST"));
         };
         let mut families = Vec::with_capacity(self.families.len());
         let mut largest_file = manifest;
@@ -393,7 +396,7 @@ impl RecoveredFamily {
             return Ok(());
         }
         Err(Error::invalid_argument(format!(
-            "column family {:?} has tables in {needed} levels, more than options.num_levels, {num_levels}; open it with \
+            "db has more levels than options.num_levels: column family {:?} has tables in {needed} levels; open it with \
              num_levels={needed}",
             self.name
         )))
@@ -427,6 +430,7 @@ impl Family {
             }
             self.log_number = self.log_number.max(log);
         }
+        self.value_times |= edit.value_times;
         self.flushed_through = self.flushed_through.max(edit.flushed_through);
         self.linked_ingests.extend(&edit.linked_ingests);
         for (level, number) in &edit.deleted {
@@ -444,8 +448,11 @@ impl Family {
     }
 
     fn finish(self, id: FamilyId) -> Result<RecoveredFamily> {
-        let Some(comparator) = self.comparator else {
-            return Err(Error::corruption(format!("the family {:?} has no comparator", self.name)));
+        // RocksDB's first MANIFEST names none for the default family: that of the options holds.
+        let comparator = match self.comparator {
+            None if id == FamilyId::DEFAULT => String::new(),
+            None => return Err(Error::corruption(format!("the family {:?} has no comparator", self.name))),
+            Some(comparator) => comparator,
         };
         let mut tables: Vec<_> = self.tables.into_values().collect();
         tables.sort_by_key(|(level, meta)| (*level, meta.number));
@@ -454,10 +461,10 @@ impl Family {
             return Err(Error::unsupported(format!("table {name} refers to blob file {}", meta.oldest_blob)));
         }
         infer_epochs(&mut tables);
-        let through = self.flushed_through;
-        let linked_ingests = self.linked_ingests.into_iter().filter(|seq| Some(*seq) > through).collect();
-        let (name, log_number) = (self.name, self.log_number);
-        Ok(RecoveredFamily { id, name, comparator, log_number, flushed_through: through, linked_ingests, tables })
+        let flushed_through = self.flushed_through;
+        let linked_ingests = self.linked_ingests.into_iter().filter(|seq| Some(*seq) > flushed_through).collect();
+        let (name, value_times, log_number) = (self.name, self.value_times, self.log_number);
+        Ok(RecoveredFamily { id, name, comparator, value_times, log_number, flushed_through, linked_ingests, tables })
     }
 }
 

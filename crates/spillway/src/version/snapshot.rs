@@ -21,6 +21,8 @@ pub struct FamilySnapshot {
     pub comparator: String,
     /// RocksDB's WALs below this number hold only entries already in tables.
     pub log_number: FileNumber,
+    /// Values end with their times.
+    pub value_times: bool,
     /// T (F2).
     pub flushed_through: SeqNo,
     /// Ingests above T with tables already linked (F2).
@@ -91,6 +93,7 @@ impl FamilySnapshot {
         let head = VersionEdit {
             comparator: Some(self.comparator.clone()),
             add_family: (self.id != FamilyId::DEFAULT).then(|| self.name.clone()),
+            value_times: self.value_times,
             ..VersionEdit::new(self.id)
         };
         let state = VersionEdit {

@@ -163,7 +163,7 @@ impl Archive {
         let mut files = BTreeMap::new();
         for number in numbers {
             let path = archive.join(file_name::format(kind, number));
-            if log::database_of(&*self.vfs, &path, number).is_ok_and(|found| found.is_another_than(self.own)) {
+            if log::database_of(&*self.vfs, &path, number).map_or(true, |found| found.is_another_than(self.own)) {
                 continue;
             }
             let found = self.vfs.metadata(&path)?;

@@ -81,7 +81,86 @@ fn a_ttl_is_for_the_life_of_the_family() {
     let error = Db::open_with(dir.path(), &later).unwrap_err();
     assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("plain"), "{error}");
     let back = Options::new().family("sessions", FamilyOptions::new().option("value_ttl_s", "0"));
-    assert_eq!(Db::open_with(dir.path(), &back).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let sessions = Db::open_with(dir.path(), &back).unwrap().family("sessions").unwrap();
+    sessions.put("k", "v").unwrap();
+    drop(sessions);
+    // Nothing expires now, but values still end with times: another ttl can be given.
+    let again = Options::new().family("sessions", FamilyOptions::new().ttl(HOUR));
+    let sessions = Db::open_with(dir.path(), &again).unwrap().family("sessions").unwrap();
+    assert_eq!(text(sessions.get("k").unwrap()), Some("v".to_owned()));
+}
+
+fn remove_files(dir: &std::path::Path, part: &str) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_str().unwrap().contains(part) {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+/// The MANIFEST tells it, whatever becomes of the options.
+#[test]
+fn times_do_not_show_once_the_stored_options_are_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    let sessions = db.family_with("sessions", &FamilyOptions::new().ttl(HOUR)).unwrap();
+    sessions.put("k", "v").unwrap();
+    drop((sessions, db));
+    remove_files(dir.path(), "OPTIONS-");
+    let db = Db::open_with(dir.path(), &Options::new().ignore_stored_options(true)).unwrap();
+    let sessions = db.family("sessions").unwrap();
+    assert_eq!(text(sessions.get("k").unwrap()), Some("v".to_owned()));
+    sessions.put("l", "w").unwrap();
+    assert_eq!(text(sessions.last().unwrap().map(|(_, value)| value)), Some("w".to_owned()));
+}
+
+/// A table of another family, or of a program that knows no times.
+#[test]
+fn ingest_gives_times_to_tables_that_have_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db")).unwrap();
+    let options = FamilyOptions::new().ttl(HOUR).merge_operator(merge::StringAppendOperator::new(","));
+    let (sessions, plain) = (db.family_with("sessions", &options).unwrap(), db.family("plain").unwrap());
+    let [bare, timed] = ["bare.sst", "timed.sst"].map(|name| dir.path().join(name));
+    let mut table = plain.table_writer(&bare).unwrap();
+    table.put("a", "of the day").unwrap();
+    table.delete("b").unwrap();
+    table.merge("c", "operand").unwrap();
+    table.delete_range("d".."f").unwrap();
+    table.finish().unwrap();
+    let mut table = sessions.table_writer(&timed).unwrap();
+    table.put("z", "zebra").unwrap();
+    table.finish().unwrap();
+    for key in ["b", "c", "e"] {
+        sessions.put(key, "old").unwrap();
+    }
+    sessions.ingest([&bare, &timed]).unwrap();
+    sessions.compact(..).unwrap();
+    let shown: Vec<_> = sessions.iter().map(|entry| entry.map(|(k, v)| (k.to_vec(), v.to_vec())).unwrap()).collect();
+    let expected = [("a", "of the day"), ("c", "old,operand"), ("z", "zebra")];
+    assert_eq!(shown, expected.map(|(key, value)| (key.as_bytes().to_vec(), value.as_bytes().to_vec())));
+    let error = plain.ingest([&timed]).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("end with times"), "{error}");
+}
+
+/// Without the MANIFEST the options tell, and without both the tables.
+#[test]
+fn repair_finds_that_values_have_times() {
+    for lost in [&["MANIFEST-", ".spmanifest"][..], &["MANIFEST-", ".spmanifest", "OPTIONS-"]] {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open_with(dir.path(), &Options::new().default_family(FamilyOptions::new().ttl(HOUR))).unwrap();
+        db.put("k", "v").unwrap();
+        db.flush().unwrap();
+        drop(db);
+        lost.iter().for_each(|part| remove_files(dir.path(), part));
+        let options = Options::new().ignore_stored_options(true);
+        let report = Db::repair(dir.path(), &options).unwrap();
+        let doubt = "whether values end with the times of a ttl is not known, but of \"default\"";
+        assert_eq!(report.to_string().contains(doubt), lost.len() == 3, "{report}");
+        let db = Db::open_with(dir.path(), &options).unwrap();
+        assert_eq!(text(db.get("k").unwrap()), Some("v".to_owned()), "{lost:?}");
+    }
 }
 
 #[test]

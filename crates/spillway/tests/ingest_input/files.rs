@@ -19,10 +19,11 @@ fn only_regular_files_are_taken_and_nothing_else_is_opened() {
     std::fs::create_dir(path("directory")).unwrap();
     let _socket = UnixListener::bind(path("socket")).unwrap();
     assert!(Command::new("mkfifo").arg(path("fifo")).status().unwrap().success());
-    let mut refused: Vec<PathBuf> = ["link", "dangling", "directory", "socket", "fifo"].map(path).into();
+    let mut refused: Vec<PathBuf> = ["directory", "socket", "fifo"].map(path).into();
     refused.push(PathBuf::from("/dev/zero"));
-    for options in [default(), linking()] {
-        for file in &refused {
+    let links = ["link", "dangling"].map(path);
+    for (options, links) in [(default(), &[][..]), (linking(), &links[..])] {
+        for file in refused.iter().chain(links) {
             let error = place.refused(&[table.clone(), file.clone()], file, &options);
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
             assert!(error.message().contains("name the table"), "{error}");
@@ -30,7 +31,11 @@ fn only_regular_files_are_taken_and_nothing_else_is_opened() {
         let missing = path("missing.sst");
         assert!(place.refused_one(&missing, &options).is_not_found());
     }
-    place.ingest_one(&table, &default()).unwrap();
+    assert!(place.refused_one(&path("dangling"), &default()).is_not_found());
+    let twice = place.refused(&[table.clone(), path("link")], &table, &default());
+    assert!(twice.message().contains("named twice"), "{twice}");
+    place.ingest_one(&path("link"), &default()).unwrap();
+    assert!(table.is_file() && path("link").is_symlink(), "both stay where they are");
 }
 
 fn linking() -> IngestOptions {

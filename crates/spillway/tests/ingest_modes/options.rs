@@ -70,7 +70,7 @@ fn without_allow_global_seqno_nothing_may_be_overlapped() {
         invalid(&world, &request, &numberless, "Global seqno is required");
         world.db.compact_range(&world.family, None, None, &CompactRangeOptions::default()).expect("compacted");
         let twice = IngestRequest::new(world.family.clone(), vec![file.clone(), world.table("b", 150..160, "b")]);
-        invalid(&world, &[twice], &numberless, "overlap each other");
+        invalid(&world, &[twice], &numberless, "external files key range overlaps");
         let snapshot = world.db.snapshot();
         invalid(&world, &request, &numberless, "snapshots");
         let excise = Some((b"x".to_vec(), b"z".to_vec()));

@@ -15,6 +15,9 @@ pub const BLOCK_NAME: &str = "rocksdb.properties";
 /// The property RocksDB patches in place when it ingests a table.
 pub const GLOBAL_SEQNO_NAME: &str = "rocksdb.external_sst_file.global_seqno";
 
+/// Property of tables whose values and operands end with the times of their writes. RocksDB passes over it.
+const VALUE_TIMES: &str = "spillway.value.times";
+
 /// Suffix of the names of RocksDB's comparators with timestamps.
 const TIMESTAMPED: &str = ".u64ts";
 
@@ -174,6 +177,14 @@ impl Properties {
         self.session_id.clone_from(&origin.session_id);
         self.host_id.clone_from(&origin.host_id);
         self.original_file_number = origin.file_number.0;
+        if origin.value_times {
+            self.other.insert(VALUE_TIMES.to_owned(), vec![1]);
+        }
+    }
+
+    /// Whether values and operands end with the times of their writes. RocksDB's tables do not say so.
+    pub fn has_value_times(&self) -> bool {
+        self.other.contains_key(VALUE_TIMES)
     }
 
     /// The properties of a part of the table: counts and sizes times `part / whole`, rounded up. Other fields, such as

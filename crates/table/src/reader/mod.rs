@@ -167,7 +167,7 @@ impl Table for BlockBasedTable {
 /// The error of a read limited to memory.
 #[cold]
 pub(crate) fn not_in_memory() -> Error {
-    Error::incomplete("a file would have to be read, and the read is limited to memory (read_tier)")
+    Error::incomplete("no blocking io: a file would have to be read, and the read is limited to memory (read_tier)")
 }
 
 /// The error for an entry of a kind this version does not read.

@@ -171,6 +171,8 @@ pub struct TableOrigin {
     pub family: Option<FamilyId>,
     /// Name of the family.
     pub family_name: String,
+    /// Values and operands end with the times of their writes.
+    pub value_times: bool,
     /// Id of the database.
     pub db_id: String,
     /// 20 base-36 characters: with `db_id` and `file_number` the table's unique id.

@@ -68,6 +68,7 @@ pub fn memtable_of(
 
 pub fn config(order: &InternalOrder) -> ConvertConfig {
     let origin = TableOrigin {
+        value_times: false,
         family: Some(FamilyId(3)),
         family_name: "third".into(),
         db_id: "db".into(),

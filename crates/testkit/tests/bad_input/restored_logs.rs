@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use testkit::engine::check::{CheckOptions, check};
-use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, WriteBatch};
+use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, WriteBatch, repair};
 use testkit::run::DIR;
-use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
+use vfs::{Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Operation, Rule, Vfs, write_all};
 
 use crate::common::{copy, read_with};
 use crate::moved_logs::with_logs_in;
@@ -262,4 +262,169 @@ fn values_that_were_lost_since_a_backup_are_not_backed_up_as_whole() {
     engine.verify(1).unwrap();
     engine.restore(1, "/restored", &RestoreOptions::default()).unwrap();
     assert_eq!(contents(&with_values_in(&vfs, ""), "/restored").len(), 40);
+}
+
+/// Changes the header of each log in a directory so that nothing tells whose it is.
+fn hide_owners(vfs: &MemoryVfs, dir: &str) {
+    for (path, mut bytes) in files_in(vfs, dir) {
+        *bytes.get_mut(40).unwrap() ^= 1;
+        write_all(vfs, &path, IfExists::Truncate, &bytes, IoClass::Other).unwrap();
+    }
+}
+
+/// A log whose header is damaged, or cannot be read, may be a neighbour's: only its own database keeps it or lets it go.
+#[test]
+fn logs_of_nobody_known_stay_in_a_shared_directory() {
+    let vfs = MemoryVfs::new(1);
+    let options = with_logs_in(&vfs, "/wal");
+    let engine = engine_in(vfs.clone(), BACKUPS);
+    let db = Db::open(DIR, &options).unwrap();
+    put(&db, b"k", b"v");
+    engine.create_new_backup(&db, true).unwrap();
+    drop(db);
+    let own = files_in(&vfs, "/wal");
+    engine.restore(1, "/restored", &with_wal_dir("/wal")).unwrap();
+    let db = Db::open("/restored", &options).unwrap();
+    for i in 0..3u8 {
+        put(&db, &[i], b"of the neighbour");
+        db.flush(&[&db.default_family()]).unwrap();
+    }
+    put(&db, b"last", b"of the neighbour");
+    drop(db);
+    let neighbours: BTreeMap<_, _> =
+        files_in(&vfs, "/wal").into_iter().filter(|(path, _)| !own.contains_key(path)).collect();
+    vfs.create_dir_all(Path::new("/aside")).unwrap();
+    neighbours.keys().for_each(|path| vfs.rename(path, &Path::new("/aside").join(path.file_name().unwrap())).unwrap());
+    for i in 0..12u8 {
+        let db = Db::open(DIR, &options).unwrap();
+        put(&db, &[i], b"v"); // under numbers above the neighbour's
+        db.flush(&[&db.default_family()]).unwrap();
+    }
+    let numbers = |paths: Vec<&PathBuf>| {
+        paths.into_iter().filter_map(|path| path.file_stem().map(ToOwned::to_owned)).collect::<Vec<_>>()
+    };
+    let own = files_in(&vfs, "/wal");
+    let [own_numbers, others] = [&own, &neighbours].map(|files| numbers(files.keys().collect()));
+    assert!(own_numbers.iter().min() > others.iter().max(), "{own_numbers:?} {others:?}");
+    hide_owners(&vfs, "/aside");
+    for path in neighbours.keys() {
+        vfs.rename(&Path::new("/aside").join(path.file_name().unwrap()), path).unwrap();
+    }
+    let neighbours: Vec<_> = files_in(&vfs, "/wal").into_iter().filter(|(path, _)| !own.contains_key(path)).collect();
+    assert!(!neighbours.is_empty());
+    let check_stay = |by: &str| {
+        let stays = |(path, bytes): &(PathBuf, Vec<u8>)| vfs.read_file(path).is_ok_and(|found| found == *bytes);
+        assert!(neighbours.iter().all(stays), "{by}: {:?}", files_in(&vfs, "/wal").keys());
+    };
+    put(&Db::open(DIR, &options).unwrap(), b"more", b"v");
+    check_stay("an open");
+    let _ = engine.restore(1, DIR, &with_wal_dir("/wal")); // refused, perhaps: a name may be taken
+    check_stay("a restore");
+    Db::destroy(DIR, Some(Path::new("/wal")), &(vfs.clone() as Arc<dyn Vfs>)).unwrap();
+    check_stay("a deletion");
+}
+
+/// A copy that was not opened has its original's id, and no logs in its original's directory of logs. A restore over it that was cut
+/// off anywhere must not take them for its own when it begins again.
+#[test]
+fn restore_over_a_copy_that_begins_again_leaves_the_logs_of_its_original() {
+    let made = MemoryVfs::new(1);
+    let options = with_logs_in(&made, "/wal");
+    let other = Db::open("/other", &with_logs_in(&made, "")).unwrap();
+    put(&other, b"k", b"other");
+    engine_in(made.clone(), BACKUPS).create_new_backup(&other, true).unwrap();
+    drop(other);
+    let db = Db::open(DIR, &options).unwrap();
+    put(&db, b"k", b"v");
+    db.checkpoint("/copy").unwrap();
+    put(&db, b"later", b"v");
+    drop(db);
+    for keeps in [false, true] {
+        for nth in 1.. {
+            let vfs = copy(&made);
+            let logs = files_in(&vfs, "/wal");
+            let faulty = FaultVfs::new(vfs.clone());
+            faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+            let how = RestoreOptions { keep_log_files: keeps, ..with_wal_dir("/wal") };
+            let ended = BackupEngine::open(BACKUPS, &BackupOptions { vfs: faulty, ..BackupOptions::default() })
+                .and_then(|engine| engine.restore(1, "/copy", &how));
+            let _ = engine_in(vfs.clone(), BACKUPS).restore(1, "/copy", &with_wal_dir("/wal"));
+            assert!(
+                logs.iter().all(|(path, bytes)| vfs.read_file(path).is_ok_and(|found| found == *bytes)),
+                "call {nth}, keeps: {keeps}"
+            );
+            if ended.is_ok() || keeps && nth > 200 {
+                break;
+            }
+        }
+    }
+}
+
+/// Numbers of logs are small: another database's log has the name of one with values.
+#[test]
+fn another_databases_log_is_no_log_of_values() {
+    let vfs = MemoryVfs::new(1);
+    let options = with_values_in(&vfs, "/wal");
+    write_values(&options, DIR, b'a');
+    write_values(&with_values_in(&vfs, "/other-wal"), "/other", b'b');
+    let [own, others] = ["/wal", "/other-wal"].map(|dir| files_in(&vfs, dir));
+    let names = |files: &BTreeMap<PathBuf, Vec<u8>>| -> Vec<_> {
+        files.keys().map(|path| path.file_name().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&own), names(&others), "the test means equal names");
+    let wrong = with_values_in(&vfs, "/other-wal");
+    let tables = files_in(&vfs, DIR);
+    let is_told = |told: &str| assert!(told.contains("another database's") && told.contains("wal_dir=/wal"), "{told}");
+    let opened = Db::open(DIR, &wrong).map(drop).unwrap_err();
+    assert_eq!(opened.kind(), ErrorKind::InvalidArgument, "{opened}");
+    is_told(&opened.to_string());
+    is_told(&Db::open(DIR, &OpenOptions { read_only: true, ..wrong.clone() }).map(drop).unwrap_err().to_string());
+    is_told(&repair(Path::new(DIR), &wrong).map(drop).unwrap_err().to_string());
+    let how = CheckOptions { vfs: vfs.clone(), log_dir: Some("/other-wal".into()), ..CheckOptions::default() };
+    let checked = check(Path::new(DIR), &how, &mut |_| {});
+    is_told(
+        &checked
+            .map(|report| report.problems.iter().map(ToString::to_string).collect())
+            .unwrap_or_else(|e| e.to_string()),
+    );
+    let is_table = |path: &&PathBuf| path.extension().is_some_and(|end| end == "sst");
+    assert!(tables.keys().filter(is_table).all(|path| vfs.exists(path).unwrap()), "nothing is moved");
+    assert_eq!(contents(&options, DIR).len(), 40);
+}
+
+/// A database may have its logs in another one's directory: what replaces or deletes that one leaves them, also when it begins again.
+#[test]
+fn logs_in_the_directory_of_another_database_stay() {
+    let made = MemoryVfs::new(1);
+    let engine = engine_in(made.clone(), BACKUPS);
+    let db = Db::open(DIR, &with_logs_in(&made, "")).unwrap();
+    put(&db, b"k", b"v");
+    engine.create_new_backup(&db, true).unwrap();
+    drop(db);
+    let guest = with_logs_in(&made, DIR);
+    let db = Db::open("/guest", &guest).unwrap();
+    for i in 0..3u8 {
+        put(&db, &[i], b"of the guest");
+        db.flush(&[&db.default_family()]).unwrap();
+    }
+    put(&db, b"last", b"of the guest");
+    drop(db);
+    let change = |vfs: Arc<dyn Vfs>, restores: bool| match restores {
+        true => BackupEngine::open(BACKUPS, &BackupOptions { vfs, ..BackupOptions::default() })
+            .and_then(|engine| engine.restore(1, DIR, &RestoreOptions::default())),
+        false => Db::destroy(DIR, None, &vfs),
+    };
+    for restores in [true, false] {
+        for nth in 1.. {
+            let vfs = copy(&made);
+            let faulty = FaultVfs::new(vfs.clone());
+            faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+            let ended = change(faulty, restores);
+            change(vfs.clone(), restores).unwrap();
+            assert_eq!(contents(&with_logs_in(&vfs, DIR), "/guest").len(), 4, "call {nth}, restores: {restores}");
+            if ended.is_ok() {
+                break;
+            }
+        }
+    }
 }

@@ -32,6 +32,7 @@ pub use anonymous::AnonymousMapping;
 pub use heap::HeapMemory;
 #[cfg(miri)]
 pub use heap::HeapMemory as AnonymousMapping;
+pub(crate) use lock::watch_forks;
 
 use crate::{
     AppendFile, GuardedMapping, IfExists, JoinHandle, LocalListener, LockGuard, Metadata, RandomFile, ReadMapping,

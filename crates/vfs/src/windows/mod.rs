@@ -174,6 +174,9 @@ struct Locked {
 
 impl LockGuard for Locked {}
 
+/// There is no fork.
+pub(crate) fn watch_forks() {}
+
 /// Converts an error to the kind that the caller can act on.
 fn os_error(doing: &str, path: &Path, source: std::io::Error) -> Error {
     let kind = match source.kind() {

@@ -197,10 +197,11 @@ impl FamilyOptions {
     /// A merge's result is as young as its last operand. Given when the family is created: values then carry the second
     /// of their write, in RocksDB's form (`DBWithTTL`), four bytes each. A value
     /// lives as long as said, and up to a second more. The ttl is stored (as the option `value_ttl_s`) and holds at every
-    /// open; another time can be given at each.
+    /// open; another time can be given at each, also to a family that RocksDB's `DBWithTTL` made
+    /// ([`value_times`](Self::value_times) if nothing noted it).
     ///
-    /// Tables to ingest have to be written by [`Family::table_writer`](crate::Family::table_writer) of the same family:
-    /// others have no times, and reads of them fail with `Corruption`.
+    /// Tables to ingest that [`Family::table_writer`](crate::Family::table_writer) wrote have the times of that; others are
+    /// copied, with the time of the ingest.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         let seconds = u32::try_from(ttl.as_secs().max(1)).unwrap_or(u32::MAX);
         self.changes.set(seconds, |family, seconds| family.value_ttl_s = seconds);

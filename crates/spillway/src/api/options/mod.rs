@@ -25,8 +25,6 @@ use crate::background::{Env, RateLimiter};
 use crate::commit::options::WriteOptions as EngineWriteOptions;
 use crate::database::handle::DEFAULT_FAMILY;
 
-pub(super) use stored::stamp;
-
 pub use caches::{BlockCache, WriteBufferManager};
 pub use calls::{
     BackupOptions, CompactFilesOptions, CompactOptions, IngestOptions, ReadOptions, TransactionOptions, WriteOptions,
@@ -144,7 +142,7 @@ impl Options {
 
     /// Opens with the defaults instead of the stored options, for when those cannot be read. What says how values are
     /// stored counts all the same: the ttl and the merge operator of a family. If the file is too damaged to tell, give
-    /// them by [`family`](Self::family): values would else show with their times, and merges fail.
+    /// them by [`family`](Self::family): values would else not expire, and merges fail.
     pub fn ignore_stored_options(mut self, ignore: bool) -> Self {
         self.ignores_stored = ignore;
         self

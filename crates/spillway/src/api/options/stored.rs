@@ -1,17 +1,14 @@
 //! Options of an open: the given ones over the stored ones.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use base::options::{DbOptions, FamilyOptions as EngineFamilyOptions, OptionsFile, whole};
 use base::{Error, ErrorKind, FileNumber, Result};
-use vfs::Vfs;
 
 use crate::api::options::{FamilyOptions, Options};
 use crate::commit::options::WriteOptions as EngineWriteOptions;
 use crate::database::handle::{DEFAULT_FAMILY, OpenOptions, OtherFamilies};
 use crate::open::options_file;
-use crate::ttl::{MergeName, Stamps};
 
 impl Options {
     /// The engine's options to open the database in `dir`, and the write options of its handles.
@@ -20,24 +17,19 @@ impl Options {
     /// `InvalidArgument`, `Unsupported`: an option given as text, or the stored options cannot be read.
     pub(crate) fn resolve(&self, dir: &Path) -> Result<(OpenOptions, EngineWriteOptions)> {
         let mut remarks = Vec::new();
-        let (OptionsFile { mut db, families: mut stored }, newest) = self.stored(dir)?;
+        let (OptionsFile { mut db, families: stored }, newest) = self.stored(dir)?;
         for_this_open(&mut db);
         self.database.apply(&mut db, &mut remarks)?;
         let mut over = |name: &str, given: &FamilyOptions| {
             let start = stored.iter().find(|(known, _)| known == name).map(|(_, options)| options.clone());
-            let stored_ttl_s = start.as_ref().map(|options| options.value_ttl_s);
             let mut options = start.unwrap_or_default();
-            given
-                .apply(&mut options, &mut remarks)
-                .and_then(|()| check_ttl(stored_ttl_s, options.value_ttl_s))
-                .map_err(|error| error.context(format!("column family \"{name}\"")))?;
-            stamp(&self.vfs, &mut options);
+            let applied = given.apply(&mut options, &mut remarks);
+            applied.map_err(|error| error.context(format!("column family \"{name}\"")))?;
             Ok((name.to_owned(), options))
         };
         let default = [over(DEFAULT_FAMILY, &self.default_family)];
         let given = self.families.iter().map(|(name, options)| over(name, options));
         let families = default.into_iter().chain(given).collect::<Result<Vec<_>>>()?;
-        stored.iter_mut().for_each(|(_, options)| stamp(&self.vfs, options));
         let options = OpenOptions {
             stored_in: Some(newest).filter(|_| !self.ignores_stored),
             db,
@@ -47,6 +39,7 @@ impl Options {
             secondary: None,
             bear_damage: self.tolerates_damage,
             adopt_rocksdb: !self.refuses_rocksdb,
+            raw_values: false,
             vfs: self.vfs.clone(),
             env: self.env.clone(),
             rate_limiter: self.rate_limiter.clone(),
@@ -111,6 +104,7 @@ fn of_values(file: OptionsFile) -> OptionsFile {
         order: options.order,
         merge_operator: options.merge_operator,
         value_ttl_s: options.value_ttl_s,
+        value_times: options.value_times,
         ..EngineFamilyOptions::default()
     };
     let families = file.families.into_iter().map(|(name, options)| (name, kept(options))).collect();
@@ -130,27 +124,6 @@ fn told(error: Error, text: &str) -> Error {
     error
         .context("the stored options cannot be read")
         .advise("Options::ignore_stored_options opens with the defaults, and with what else is given")
-}
-
-/// # Errors
-/// `InvalidArgument`: values of a family that exists would have to gain or lose their stamps.
-fn check_ttl(stored_s: Option<u32>, given_s: u32) -> Result<()> {
-    match stored_s {
-        Some(0) if given_s > 0 => {
-            Err(Error::invalid_argument("a ttl is given when a family is created: values that are there carry no time"))
-        }
-        Some(1..) if given_s == 0 => {
-            Err(Error::invalid_argument("the ttl cannot be taken back: values that are there carry a time"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Has compactions drop expired values, and hides stamps from filters and operators, if the family has a ttl.
-pub(in crate::api) fn stamp(vfs: &Arc<dyn Vfs>, options: &mut EngineFamilyOptions) {
-    if let Ok(ttl_s @ 1..) = i32::try_from(options.value_ttl_s) {
-        Stamps::new(vfs.clone()).wrap(options, ttl_s, MergeName::Inner);
-    }
 }
 
 /// Resets stored options of a single open. A missing database is created, and so are missing named families.

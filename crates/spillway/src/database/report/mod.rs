@@ -148,14 +148,17 @@ pub struct StallReport {
 }
 
 impl Database {
-    /// A property as text; `None` for an unknown name ([`property_names`]), and for a different database's family.
+    /// A property as text; `None` for an unknown name ([`property_names`]), for a different database's family, and once the
+    /// database is closed.
     pub fn property(&self, family: &Family, name: &str) -> Option<String> {
+        self.check_open().ok()?;
         family.check_home(&self.core().context).ok()?;
         properties::text(self.engine(), family, name)
     }
 
     /// A property as one number; `None` for any other name, and for a different database's family.
     pub fn int_property(&self, family: &Family, name: &str) -> Option<u64> {
+        self.check_open().ok()?;
         family.check_home(&self.core().context).ok()?;
         properties::number(self.engine(), family, name)
     }
@@ -175,9 +178,9 @@ impl Database {
         self.core().context.statistics.clone()
     }
 
-    /// The family's levels, level 0 first; empty for a different database's family.
+    /// The family's levels, level 0 first; empty for a different database's family, and once the database is closed.
     pub fn levels(&self, family: &Family) -> Vec<LevelReport> {
-        if family.check_home(&self.core().context).is_err() {
+        if self.check_open().is_err() || family.check_home(&self.core().context).is_err() {
             return Vec::new();
         }
         levels_of(self.core(), family)
@@ -203,8 +206,11 @@ impl Database {
         current.map_or(Ok(None), |number| self.core().archive.places().report(number, SeqNo::ZERO))
     }
 
-    /// Every table of every family, including ingested ones without a level yet.
+    /// Every table of every family, including ingested ones without a level yet. Empty once the database is closed.
     pub fn live_files(&self) -> Vec<LiveFile> {
+        if self.check_open().is_err() {
+            return Vec::new();
+        }
         let of_family = |family: &Arc<Family>| {
             let view = family.view_full();
             let file = |level: usize, table: &Arc<TableFile>| {

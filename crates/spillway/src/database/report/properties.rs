@@ -9,7 +9,7 @@ use crate::core::{Core, FamilyState, State};
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::view::ReadView;
-use crate::version::version::LEVELS_MAX;
+use crate::version::recover::table_path;
 
 /// The source of a property.
 pub(super) struct Reported<'a> {
@@ -75,6 +75,10 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.oldest-snapshot-time", Number(|s| s.core.snapshots.oldest().map_or(0, |(_, taken_s)| taken_s))),
     ("rocksdb.oldest-snapshot-sequence", Number(|s| s.core.snapshots.oldest().map_or(0, |(seq, _)| seq.0))),
     ("rocksdb.min-log-number-to-keep", Number(|s| s.core.logs.oldest().map_or(0, |number| number.0))),
+    // Tables that are no part of a version are deleted at once, whatever their numbers.
+    ("rocksdb.min-obsolete-sst-number-to-keep", Number(|_| u64::MAX)),
+    ("rocksdb.num-running-compaction-sorted-runs", Number(|s| s.compacted_runs())),
+    ("rocksdb.obsolete-sst-files-size", Number(|s| s.obsolete_bytes())),
     ("rocksdb.total-sst-files-size", Number(|s| s.table_bytes())),
     ("rocksdb.live-sst-files-size", Number(|s| s.table_bytes())),
     ("rocksdb.base-level", Number(|s| LevelTargets::of(&s.view.version, &s.family.options()).base_level as u64)),
@@ -132,7 +136,10 @@ pub(super) fn text(engine: &Engine, family: &Family, name: &str) -> Option<Strin
         match reader {
             Number(read) if rest.is_empty() => Some(read(&source).to_string()),
             Text(read) if rest.is_empty() => Some(read(&source)),
-            Level(read) => rest.parse().ok().filter(|level| *level < LEVELS_MAX).map(|level| read(&source, level)),
+            Level(read) => {
+                let levels = source.view.version.num_levels();
+                rest.parse().ok().filter(|level| *level < levels).map(|level| read(&source, level))
+            }
             Number(_) | Text(_) => None,
         }
     })
@@ -176,6 +183,24 @@ impl Reported<'_> {
         let files = self.view.version.level(level);
         let busy = |family: &FamilyState| files.iter().filter(|file| family.compactions.is_busy(file.number())).count();
         self.family_state(busy).unwrap_or(0)
+    }
+
+    /// Sorted runs that compactions of the family read: each table of level 0, and each level below with a table in use.
+    fn compacted_runs(&self) -> u64 {
+        let below = (1..self.view.version.num_levels()).filter(|level| self.busy_files(*level) > 0).count();
+        (self.busy_files(0) + below) as u64
+    }
+
+    /// Bytes of tables that wait for their deletion.
+    fn obsolete_bytes(&self) -> u64 {
+        let context = &self.core.context;
+        let paths = self
+            .core
+            .purge
+            .tables()
+            .into_iter()
+            .filter_map(|(path_id, number)| table_path(&context.dir, path_id, number).ok());
+        paths.filter_map(|path| context.vfs.metadata(&path).ok()).map(|file| file.len).sum()
     }
 
     fn table_bytes(&self) -> u64 {

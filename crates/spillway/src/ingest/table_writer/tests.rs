@@ -111,7 +111,11 @@ fn keys_must_ascend_in_the_familys_order_and_a_refused_one_leaves_the_table_as_i
     for refused in [table.put(b"b", b"again"), table.delete(b"b"), table.merge(b"a\xff", b"")] {
         let error = refused.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        assert!(error.message().contains("must ascend") && error.message().contains("after \"b\""), "{error}");
+        assert!(
+            error.message().contains("Keys must be added in strict ascending order")
+                && error.message().contains("after \"b\""),
+            "{error}"
+        );
         assert_eq!(error.path(), Some(&*path("up.sst")));
     }
     assert_eq!(table.delete_range(b"d", b"c").unwrap_err().kind(), ErrorKind::InvalidArgument);

@@ -472,10 +472,15 @@ impl Reader<'_> {
             let later = by_existing.map_or(log.later, |noted| noted.later.max(log.later));
             let options = ReplayOptions { number: log.number, later, ..ReplayOptions::default() };
             vfs.open_append(&path)?.sync(IoClass::Log)?; // the MANIFEST will note that it reaches so far
-            let end = log::replay(vfs, &path, &options, &mut |record| {
+            let replayed = log::replay(vfs, &path, &options, &mut |record| {
                 self.see(&record).map_err(|error| error.at_record(&path, record.offset))
-            })?;
+            });
             let mut ends = self.existing.iter().flat_map(|existing| &existing.log_ends);
+            let is_ended = |noted: &LogEnd| noted.log == log.number && !noted.is_all_in_tables();
+            let end = replayed.map_err(|error| match ends.clone().any(is_ended) {
+                true => error.advise("a kill leaves such a log too: where it ends, the MANIFEST says that would go"),
+                false => error,
+            })?;
             let is_short = |noted: &&LogEnd| noted.log == log.number && noted.end_offset > end.end_offset;
             if ends.any(|noted| !noted.is_all_in_tables() && is_short(&noted)) {
                 let what = "the log is damaged from here on: the MANIFEST that is there notes a later end";

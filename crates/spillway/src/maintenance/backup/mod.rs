@@ -26,6 +26,7 @@ mod store;
 use store::Store;
 
 pub use restore::RestoreOptions;
+pub use store::NO_BACKUP;
 
 /// Held while the directory is changed. Differs from a database's lock: backups may share a database's directory.
 const LOCK_NAME: &str = "BACKUP.lock";

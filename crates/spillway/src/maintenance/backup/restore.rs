@@ -16,7 +16,7 @@ use super::{BackupId, BackupOptions};
 use crate::database::handle::lock_path;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
-use crate::open::{create_durable_dir, has_logs_in, identity, log_owner, remove_files, remove_load_dir};
+use crate::open::{create_durable_dir, has_logs_in, identity, log_owner, owners_beside, remove_files, remove_load_dir};
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
 use crate::version::edit::VersionEdit;
@@ -31,7 +31,7 @@ use crate::wal::archive::ARCHIVE_DIR;
 #[derive(Clone, Debug, Default)]
 pub struct RestoreOptions {
     /// Directory for the logs; the database's directory if `None`. Logs of the database that is replaced are deleted
-    /// unless kept; those of others stay, the original's included. Refused where the backup has a log of the same name, and for a
+    /// unless kept; those of others stay, the original's included, and so do those whose header cannot be read. Refused where the backup has a log of the same name, and for a
     /// backup of RocksDB's, whose logs tell no database, unless it replaces one of RocksDB's. The restored OPTIONS file names the
     /// directory. Our MANIFESTs do, too: an open that looks for the logs elsewhere is refused.
     pub wal_dir: Option<PathBuf>,
@@ -209,7 +209,7 @@ const LOGS_KEPT: &str = "logs kept";
 fn logs_line(how: &RestoreOptions) -> String {
     let logs = if how.keep_log_files { LOGS_KEPT } else { "logs restored" };
     match &how.wal_dir {
-        Some(dir) => format!("{logs} in {}", absolute(dir).display()),
+        Some(dir) => format!("{logs} in {}", absolute(dir).components().collect::<PathBuf>().display()),
         None => logs.to_owned(),
     }
 }
@@ -268,18 +268,24 @@ fn state_of(store: &Store, backup: &Backup) -> Result<Recovered> {
     })
 }
 
-/// What a restore replaces that has its logs in the directory of logs.
+/// What a restore replaces.
 struct Replaced {
-    /// Nothing has its logs there.
+    /// Nothing has its logs in the directory of logs.
     is_none: bool,
-    /// The database's id, and those of restores to here that were cut off: of their logs and of what they replaced.
+    /// Whose logs there go: the database's id, and those of restores to here that were cut off: of their logs and of what they
+    /// replaced.
     owners: Vec<DatabaseId>,
+    /// The same of the logs in the database's own directory. `None`: all logs there count as the database's, whose id is lost.
+    here: Option<Vec<DatabaseId>>,
     /// `None`: no MANIFEST tells.
     is_rocksdbs: Option<bool>,
 }
 
 /// Begins a line of a mark with an id of [`Replaced::owners`].
 const OWNER: &str = "logs of ";
+
+/// Begins a line of a mark with an id of [`Replaced::here`].
+const HERE: &str = "database ";
 
 impl Replaced {
     /// A copy has its original's id, and not its logs. Of what is marked the mark tells, and without a MANIFEST the id.
@@ -297,44 +303,56 @@ impl Replaced {
             (None, Some(found)) => has_logs_in(vfs, &places.db, &places.logs, found)?,
             (None, None) => true,
         };
-        let noted = mark.iter().flat_map(|mark| mark.lines()).filter_map(|line| line.strip_prefix(OWNER));
-        let mut owners: Vec<DatabaseId> = noted.map(DatabaseId::new).collect();
-        if owners.is_empty() {
-            owners.push(log_owner(vfs, &places.db, found.as_ref())); // under a mark the MANIFEST can be the backup's
-        }
-        owners.retain(|owner| has_logs && owner.is_known());
-        Ok(Replaced { is_none: !has_logs, owners, is_rocksdbs: found.map(|found| !found.fenced) })
+        // Under a mark the MANIFEST can be the backup's, and the IDENTITY a copy's, which is its original's.
+        let (mut owners, mut here) = match &mark {
+            Some(mark) => {
+                let noted = |what| mark.lines().filter_map(move |line| line.strip_prefix(what)).map(DatabaseId::new);
+                (noted(OWNER).collect(), noted(HERE).collect())
+            }
+            None => (vec![log_owner(vfs, &places.db, found.as_ref())], owners_beside(vfs, &places.db, found.as_ref())),
+        };
+        owners.retain(|owner: &DatabaseId| has_logs && owner.is_known());
+        here.retain(|owner: &DatabaseId| owner.is_known());
+        let is_lost = here.is_empty() && is_left(vfs, &places.db)?;
+        let is_rocksdbs = found.map(|found| !found.fenced);
+        Ok(Replaced { is_none: !has_logs, owners, here: (!is_lost).then_some(here), is_rocksdbs })
     }
 
-    /// Lines of the mark.
+    /// Lines of the mark. `own`: the id of the restored database.
     fn notes(&self, own: Option<&str>) -> impl Iterator<Item = String> {
-        let owners = self.owners.iter().map(ToString::to_string).chain(own.map(str::to_owned));
-        owners.map(|owner| format!("{OWNER}{owner}"))
+        let own = own.map(DatabaseId::new);
+        let owners = self.owners.iter().copied().chain(own).map(|owner| format!("{OWNER}{owner}"));
+        owners.chain(self.here.iter().flatten().copied().chain(own).map(|owner| format!("{HERE}{owner}")))
     }
 
-    /// The logs to delete, and the logs to leave, of a separate directory of logs and its archive. A log without an id goes if the
-    /// replaced database has one. RocksDB's logs have none: they stay if neither the replaced database nor the backup is RocksDB's.
+    /// The logs to delete, and the logs to leave, of the directory of logs, the database's own, and their archives.
     fn logs(&self, vfs: &dyn Vfs, places: &Places, brings_ours: bool) -> Result<[BTreeSet<PathBuf>; 2]> {
         let (mut go, mut stay) = (BTreeSet::new(), BTreeSet::new());
-        if places.logs == places.db {
-            return Ok([go, stay]);
-        }
-        let are_ours = brings_ours && (self.is_none || self.is_rocksdbs != Some(true));
-        for dir in [places.logs.clone(), places.logs.join(ARCHIVE_DIR)] {
+        let dirs = BTreeSet::from([&places.db, &places.logs]);
+        for (own_dir, dir) in dirs.into_iter().flat_map(|dir| [(dir, dir.clone()), (dir, dir.join(ARCHIVE_DIR))]) {
+            let is_apart = *own_dir != places.db;
             for name in if vfs.exists(&dir)? { vfs.read_dir(&dir)? } else { Vec::new() } {
+                let Some((kind, number)) = file_name::parse(&name).filter(|(kind, _)| kind.is_log()) else { continue };
                 let path = dir.join(&name);
-                let stays = match file_name::parse(&name) {
-                    Some((FileType::RocksLog, _)) => are_ours,
-                    Some((kind, number)) if kind.is_log() => match log::database_of(vfs, &path, number) {
-                        Ok(owner) if owner.is_known() => !self.owners.contains(&owner),
-                        _ => self.owners.is_empty(),
-                    },
-                    _ => continue,
+                let stays = match kind {
+                    FileType::RocksLog => is_apart && brings_ours && (self.is_none || self.is_rocksdbs != Some(true)),
+                    _ => self.leaves(log::database_of(vfs, &path, number), is_apart),
                 };
                 if stays { &mut stay } else { &mut go }.insert(path);
             }
         }
         Ok([go, stay])
+    }
+
+    /// Whether a log of ours stays. Apart from the tables it goes only if it is the replaced database's: by its id or, if it has
+    /// none, because that has its logs there. One whose header cannot be read may be anybody's.
+    fn leaves(&self, owner: Result<DatabaseId>, is_apart: bool) -> bool {
+        match owner {
+            Ok(owner) if is_apart && owner.is_known() => !self.owners.contains(&owner),
+            Ok(_) if is_apart => self.owners.is_empty(),
+            Err(_) => is_apart,
+            Ok(owner) => owner.is_known() && self.here.as_ref().is_some_and(|here| !here.contains(&owner)),
+        }
     }
 }
 
@@ -367,7 +385,7 @@ fn check_rocksdb_logs_are_of_what_goes(store: &Store, places: &Places, how: &Res
     }
 }
 
-/// The logs in a separate log directory and its archive that the restore deletes. Those that others make from now on stay.
+/// The logs that the restore deletes. Those that others make from now on stay.
 ///
 /// # Errors
 /// `InvalidArgument`: another database's has the name of a log of the backup.
@@ -382,8 +400,8 @@ fn logs_that_go(
     let mut files = backup.meta.files.iter().map(|file| places.logs.join(file.path.database_name()));
     match files.find(|path| others.contains(path)) {
         Some(path) => {
-            let what = "another database's log is where the backup has one; restore to another wal_dir, or remove the log if that \
-                        database is gone";
+            let what = "another database's log, or one that cannot be read, is where the backup has one; restore to another wal_dir, \
+                        or remove the log if its database is gone";
             Err(Error::invalid_argument(what).at_path(path))
         }
         None => Ok(go),
@@ -396,21 +414,16 @@ fn remove_current(vfs: &dyn Vfs, db_dir: &Path) -> Result<()> {
     vfs.sync_dir(db_dir)
 }
 
-/// Removes the rest of the existing database, and the logs that `go` elsewhere. Keeps files of no database.
+/// Removes the rest of the existing database, and the logs that `go`. Keeps files of no database.
 fn clear(vfs: &dyn Vfs, places: &Places, kept: Option<&Kept>, go: &BTreeSet<PathBuf>) -> Result<()> {
-    let stays = |kind: FileType, number| kept.is_some_and(|kept| kind.is_log() || kept.has(kind, number));
+    let stays = |kind: FileType, number| kind.is_log() || kept.is_some_and(|kept| kept.has(kind, number));
     let is_of_restore = |kind| matches!(kind, FileType::Lock | FileType::Incomplete);
     remove_files(vfs, &places.db, |kind, number| !is_of_restore(kind) && !stays(kind, number))?;
     remove_load_dir(vfs, &places.db)?;
     if kept.is_none() {
         go.iter().try_for_each(|log| vfs.remove_file(log))?;
-        // The archive of what is replaced would pass for the restored database's.
-        let archive = places.db.join(ARCHIVE_DIR);
-        if vfs.exists(&archive)? {
-            remove_files(vfs, &archive, |kind, _| kind.is_log())?;
-        }
         // A file reappearing after a power loss could pass for one of the backup.
-        for dir in [&places.logs, &places.logs.join(ARCHIVE_DIR), &archive] {
+        for dir in [&places.logs, &places.logs.join(ARCHIVE_DIR), &places.db.join(ARCHIVE_DIR)] {
             if vfs.exists(dir)? {
                 vfs.sync_dir(dir)?;
             }

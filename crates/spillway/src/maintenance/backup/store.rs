@@ -17,6 +17,9 @@ use crate::open::create_durable_dir;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 
+/// The beginning of errors of absent backups, as RocksDB's.
+pub const NO_BACKUP: &str = "Backup not found";
+
 /// A backup with all its files present, in the expected sizes.
 pub(super) struct Backup {
     pub id: BackupId,
@@ -149,8 +152,8 @@ impl Store {
     fn nothing_to_restore(&self, damaged: &[DamagedBackup]) -> Error {
         let errors: Vec<_> = damaged.iter().map(|backup| backup.error.to_string()).collect();
         let what = match errors.as_slice() {
-            [] => "there is no backup to restore".to_owned(),
-            errors => format!("there is no backup to restore, only what cannot be: {}", errors.join("; ")),
+            [] => format!("{NO_BACKUP}: there is no backup to restore"),
+            errors => format!("{NO_BACKUP}: there is no backup to restore, only what cannot be: {}", errors.join("; ")),
         };
         Error::invalid_argument(what).at_path(&self.dir)
     }
@@ -186,7 +189,7 @@ impl Store {
         if self.vfs.exists(&self.meta_path(id))? {
             return Ok(());
         }
-        Err(Error::invalid_argument(format!("there is no backup {id}")).at_path(&self.dir))
+        Err(Error::invalid_argument(format!("{NO_BACKUP}: there is no backup {id}")).at_path(&self.dir))
     }
 
     fn read_meta(&self, id: BackupId) -> Result<MetaFile> {

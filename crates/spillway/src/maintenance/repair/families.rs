@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use base::FamilyId;
+use base::options::FamilyOptions;
 use vfs::Vfs;
 
 use super::tables::WholeTable;
@@ -35,6 +36,7 @@ impl Families {
         if family.name.is_empty() {
             family.name.clone_from(&properties.family_name);
         }
+        family.value_times |= properties.has_value_times();
         if family.comparator.is_empty() {
             table.order.user.name().clone_into(&mut family.comparator);
         }
@@ -48,9 +50,11 @@ impl Families {
         }
         self.rename_predecessors();
         let taken: BTreeSet<String> = self.known.values().map(|family| family.name.clone()).collect();
-        let stored = stored_names(vfs, dir);
-        self.doubt_dropped(stored.as_deref());
-        let mut free = stored.unwrap_or_default();
+        let stored = stored_families(vfs, dir);
+        let names = |families: &Vec<(String, FamilyOptions)>| families.iter().map(|(name, _)| name.clone()).collect();
+        let names: Option<Vec<String>> = stored.as_ref().map(names);
+        self.doubt_dropped(names.as_deref());
+        let mut free = names.unwrap_or_default();
         free.retain(|name| !taken.contains(name));
         let nameless = self.known.values_mut().filter(|family| family.name.is_empty());
         let nameless: Vec<_> = nameless.collect();
@@ -67,6 +71,10 @@ impl Families {
                 let what = format!("no file names column family {}; its name now is {:?}", family.id.0, family.name);
                 self.doubts.push(Doubt::of_family(&family.name, what));
             }
+        }
+        let timed: Vec<_> = stored.into_iter().flatten().filter(|(_, options)| options.value_times).collect();
+        for family in self.known.values_mut() {
+            family.value_times |= timed.iter().any(|(name, _)| *name == family.name);
         }
     }
 
@@ -103,8 +111,8 @@ fn empty(id: FamilyId) -> RecoveredFamily {
     RecoveredFamily { id, ..RecoveredFamily::default() }
 }
 
-/// The families named by the newest OPTIONS file, if it is whole.
-fn stored_names(vfs: &dyn Vfs, dir: &Path) -> Option<Vec<String>> {
+/// The families of the newest OPTIONS file, if it is whole.
+fn stored_families(vfs: &dyn Vfs, dir: &Path) -> Option<Vec<(String, FamilyOptions)>> {
     let (_, bytes) = options_file::newest(vfs, dir).ok()??;
-    options_file::check(&bytes).ok()?
+    options_file::families_in(&bytes).ok()?
 }

@@ -83,7 +83,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     if !work.report.found_every_key() || salvages {
         lost.mark(work.first_new)?;
     }
-    options::keep(&*options.vfs, dir, &recovered, &mut work.report)?;
+    options::keep(&*options.vfs, dir, &recovered, work.is_complete, &mut work.report)?;
     work.set_aside()?;
     work.mend_current()?;
     let replayed = work.logs.found.iter().flat_map(|found| &found.logs).map(|log| log.number).collect();

@@ -13,10 +13,17 @@ use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
 
 /// Reports what is lost, or may be, of the options that were stored for `recovered`. Keeps their files in `lost/` then.
+/// `is_believed`: a whole MANIFEST told the families.
 ///
 /// # Errors
 /// The file system's.
-pub(super) fn keep(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered, report: &mut RepairReport) -> Result<()> {
+pub(super) fn keep(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    recovered: &Recovered,
+    is_believed: bool,
+    report: &mut RepairReport,
+) -> Result<()> {
     let found = Survey::of(vfs, dir, recovered)?;
     if !found.is_amiss() && report.manifest.is_none() {
         return Ok(());
@@ -33,6 +40,14 @@ pub(super) fn keep(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered, report: &mu
     report.lost_options.extend(found.damage.map(|error| error.to_string()));
     if report.lost_options.is_empty() {
         return Ok(());
+    }
+    if !is_believed {
+        let told = recovered.families.iter().filter(|family| family.value_times).map(|family| &family.name);
+        let told: Vec<_> = told.map(|name| format!("{name:?}")).collect();
+        let but = if told.is_empty() { String::new() } else { format!(", but of {}", told.join(", ")) };
+        report.lost_options.push(format!(
+            "whether values end with the times of a ttl is not known{but}: open a family whose values do with value_times=true"
+        ));
     }
     let kept = newest.map(|path| format!("; what is there of them is kept: {}", path.display())).unwrap_or_default();
     report.lost_options.iter_mut().for_each(|what| what.push_str(&kept));

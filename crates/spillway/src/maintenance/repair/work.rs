@@ -421,7 +421,7 @@ impl Repairing<'_> {
     /// Keeps such files of this database, but for damaged ones, which are kept anyway.
     fn keep_logs(&self, kind: FileType, numbers: impl IntoIterator<Item = FileNumber>, lost: &Lost<'_>) -> Result<()> {
         let paths = numbers.into_iter().map(|number| self.log_dir.join(file_name::format(kind, number)));
-        let is_ours = |path: &PathBuf| !row::is_of_another(&**self.vfs, path, self.own);
+        let is_ours = |path: &PathBuf| !row::may_be_of_another(&**self.vfs, self.dir, path, self.own);
         let mut kept = paths.filter(|path| is_ours(path) && !self.logs.damaged.contains_key(path));
         kept.try_for_each(|path| lost.keep(&path).map(drop))
     }

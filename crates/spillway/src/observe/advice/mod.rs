@@ -14,7 +14,7 @@ use base::options::row::Change;
 use base::options::{DbOptions, FamilyOptions, OptionGroup, TableOptions};
 
 use super::observation::{plain, plain_choice};
-use super::{Observation, ObservedFamily, WriteGate};
+use super::{Observation, ObservedFamily, ObservedSample, WriteGate};
 
 plain_choice! {
     /// How urgent a piece of advice is.
@@ -98,16 +98,22 @@ impl Observation {
         let scene = Scene { now: self, before, seconds: seconds.max(SECONDS_MIN) };
         let mut advice: Vec<Advice> = RULES.iter().flat_map(|rule| rule(&scene)).collect();
         if self.writes.is_some() && self.statistics.is_none() {
-            advice.push(not_measured());
+            advice.push(not_measured(self.sample.as_ref()));
         }
         advice.sort_by_key(|advice| std::cmp::Reverse(advice.severity));
         advice
     }
 }
 
-fn not_measured() -> Advice {
+fn not_measured(sample: Option<&ObservedSample>) -> Advice {
     let seen = "the option statistics is off".to_owned();
-    let what = "Nothing is known of latencies, filters, and where reads are answered: open with statistics=true.";
+    let what = match sample {
+        Some(_) => {
+            "Latencies, and where reads are answered, are known of a sample alone, and nothing is known of filters: open \
+             with statistics=true."
+        }
+        None => "Nothing is known of latencies, filters, and where reads are answered: open with statistics=true.",
+    };
     Advice::new("not-measured", AdviceSeverity::Note, seen, what).option(
         "statistics",
         "false".to_owned(),

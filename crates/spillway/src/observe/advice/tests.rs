@@ -42,6 +42,9 @@ fn advice_says_whether_its_option_changes_while_the_database_is_open() {
     let mut seen = healthy();
     seen.statistics = None;
     assert!(!seen.advice(None)[0].is_mutable, "{seen:?}");
+    assert!(seen.advice(None)[0].advice.contains("Nothing is known of latencies"), "{seen:?}");
+    seen.sample = Some(ObservedSample::default());
+    assert!(seen.advice(None)[0].advice.contains("known of a sample"), "{seen:?}");
 }
 
 #[test]

@@ -60,15 +60,9 @@ fn process(text: &mut Text, seen: &Observation) {
 
 fn health(text: &mut Text, seen: &Observation) {
     let health = &seen.health;
-    text.metric("spillway_write_gate", Kind::StateSet, "Whether writes go on.");
-    let gates = [
-        ("free", WriteGate::Free),
-        ("delayed", WriteGate::Delayed),
-        ("stopped", WriteGate::Stopped),
-        ("refused", WriteGate::Refused),
-    ];
-    for (name, gate) in gates {
-        text.sample(&[("spillway_write_gate", name)], f64::from(u8::from(health.gate == gate)));
+    // A reader refuses writes whatever the state of the database: the gate would tell of a trouble that there is not.
+    if seen.process.observed_by == ObservedBy::Writer {
+        write_gate(text, health.gate);
     }
     let yes = |is: bool| u64::from(is);
     text.single(
@@ -95,6 +89,19 @@ fn health(text: &mut Text, seen: &Observation) {
         .sample(&[], health.debt);
     if let Some(rate) = health.delayed_bytes_per_second {
         text.single("spillway_delayed_write_rate", Gauge, "Bytes per second of writers while slowed down.", rate);
+    }
+}
+
+fn write_gate(text: &mut Text, now: WriteGate) {
+    text.metric("spillway_write_gate", Kind::StateSet, "Whether writes go on.");
+    let gates = [
+        ("free", WriteGate::Free),
+        ("delayed", WriteGate::Delayed),
+        ("stopped", WriteGate::Stopped),
+        ("refused", WriteGate::Refused),
+    ];
+    for (name, gate) in gates {
+        text.sample(&[("spillway_write_gate", name)], f64::from(u8::from(now == gate)));
     }
 }
 

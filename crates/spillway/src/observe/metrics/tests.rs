@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vfs::RealVfs;
 
 use crate::internal::{Database, FamilyOptions, OpenOptions, ReadOptions, WriteOptions};
-use crate::observe::{Observation, ObservedHistogram, ObservedTrace, ObservedWrites};
+use crate::observe::{Observation, ObservedBy, ObservedHistogram, ObservedTrace, ObservedWrites, WriteGate};
 
 const HOSTILE: &str = "a \"b\"\n\\{x=\u{7}} # EOF";
 
@@ -122,6 +122,16 @@ fn a_slow_write_with_a_trace_is_an_exemplar_of_its_bucket() {
     assert!((0.067..0.15).contains(&le), "{slow}");
     let last = format!("le=\"+Inf\"}} 0 # {{trace_id=\"{}\"}} 90 1520879608", "e".repeat(120));
     assert!(slowest.ends_with(&last), "{slowest}");
+}
+
+#[test]
+fn a_reader_tells_nothing_of_the_gate_of_writers() {
+    let mut seen = Observation::default();
+    seen.health.gate = WriteGate::Refused;
+    for (by, is_told) in [(ObservedBy::Writer, true), (ObservedBy::Reader, false), (ObservedBy::Secondary, false)] {
+        seen.process.observed_by = by;
+        assert_eq!(seen.to_metrics().contains("spillway_write_gate"), is_told, "{by:?}");
+    }
 }
 
 /// Every metric that the dashboard for Grafana names is there.

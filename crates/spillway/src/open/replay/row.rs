@@ -144,6 +144,19 @@ pub(crate) fn is_of_another(vfs: &dyn Vfs, path: &Path, own: DatabaseId) -> bool
     database_of(vfs, path).is_some_and(|found| found.is_another_than(own))
 }
 
+/// Whether a log may be a foreign database's, and is not to be deleted or moved by the database `own` in `dir`. Outside that
+/// directory one that cannot be read may be anybody's.
+pub(crate) fn may_be_of_another(vfs: &dyn Vfs, dir: &Path, path: &Path, own: DatabaseId) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    match name.and_then(file_name::parse) {
+        Some((FileType::Log | FileType::LargeBatch, number)) => match log::database_of(vfs, path, number) {
+            Ok(found) => found.is_another_than(own),
+            Err(error) => !error.is_not_found() && path.parent() != Some(dir),
+        },
+        _ => false,
+    }
+}
+
 /// The database of a log; `None` if the file is no log or unreadable.
 pub(crate) fn database_of(vfs: &dyn Vfs, path: &Path) -> Option<DatabaseId> {
     let name = path.file_name().and_then(|name| name.to_str());
@@ -203,11 +216,18 @@ impl LogPlaces {
             let own = recovered.map(Recovered::id).unwrap_or_default();
             // Those beside the tables can have the id of the original of which this was a copy.
             let is_own = |other: &Path| other == dir || !is_of_another(vfs, &path_of(other, log), own);
-            let is_there = |other: &&PathBuf| vfs.exists(&path_of(other, log)).unwrap_or(true) && is_own(other);
-            if let Some(other) = others.iter().find(is_there)
-                && !vfs.exists(&path_of(here, log))?
+            let is_there = |place: &Path| vfs.exists(&path_of(place, log)).unwrap_or(true) && is_own(place);
+            if let Some(other) = others.iter().find(|other| is_there(other))
+                && !is_there(here)
             {
-                return Err(elsewhere(here, other, log, "*.splog, *.spbatch"));
+                if !vfs.exists(&path_of(here, log))? {
+                    return Err(elsewhere(here, other, log, "*.splog, *.spbatch"));
+                }
+                let there = other.display();
+                let what = format!(
+                    "this log is another database's, and that of this one is in {there}: open with wal_dir={there}"
+                );
+                return Err(Error::invalid_argument(what).at_path(path_of(here, log)));
             }
         }
         let is_of_others = recovered.is_some_and(Recovered::is_copy) && !is_same_dir(vfs, here, dir)?;

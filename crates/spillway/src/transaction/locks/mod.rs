@@ -260,7 +260,7 @@ impl LockTable {
         let before = self.keys_count.fetch_add(1, Ordering::Relaxed);
         if self.keys_max.is_some_and(|most| before >= most) {
             self.keys_count.fetch_sub(1, Ordering::Relaxed);
-            return Err(Error::busy(format!("{before} keys are locked, as many as max_num_locks allows")));
+            return Err(Error::busy(format!("{LOCK_LIMIT}: {before} keys are locked, as many as it allows")));
         }
         Ok(())
     }
@@ -318,8 +318,11 @@ impl LockTable {
 /// A stripe takes a cache line and a half.
 const STRIPES_MAX: usize = 1 << 16;
 
+/// The beginning of the error of one lock too many, as RocksDB's.
+pub const LOCK_LIMIT: &str = "Failed to acquire lock due to max_num_locks limit";
+
 fn timed_out_for(waiter: &Waiter) -> Error {
-    Error::new(ErrorKind::TimedOut, format!("timeout waiting to lock {}", waiter.target))
+    Error::new(ErrorKind::TimedOut, format!("Timeout waiting to lock key: {}", waiter.target))
 }
 
 #[cfg(test)]

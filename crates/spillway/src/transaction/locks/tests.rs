@@ -224,7 +224,7 @@ fn the_limit_of_keys_is_an_error_and_counts_keys_once() {
     let error = table.lock(&b, key("z"), Mode::Exclusive, &no_wait()).unwrap_err();
     assert_eq!(
         (error.kind(), error.message()),
-        (ErrorKind::Busy, "2 keys are locked, as many as max_num_locks allows")
+        (ErrorKind::Busy, "Failed to acquire lock due to max_num_locks limit: 2 keys are locked, as many as it allows")
     );
     table.unlock(&a, [key("x"), key("y")]);
     table.lock(&b, key("z"), Mode::Exclusive, &no_wait()).unwrap();

@@ -95,6 +95,7 @@ pub(super) fn random_edit(random: &mut Random) -> VersionEdit {
         added: some(random, |r| (level(r), random_meta(r))),
         add_family: maybe(random, text),
         drop_family: random.chance(2),
+        value_times: random.chance(2),
         db_id: maybe(random, text),
         atomic_group: maybe(random, |r| r.below(9) as u32),
         fence: maybe(random, |r| r.below(3) as u32),

@@ -143,8 +143,8 @@ fn damage_before_the_last_record_names_its_offset() {
 fn current_names_a_manifest_and_nothing_else() {
     let vfs = rocksdb_dir(INGESTED);
     for (text, part) in [
-        ("", "does not end with a newline"),
-        ("MANIFEST-000005", "does not end with a newline"),
+        ("", "does not end with newline"),
+        ("MANIFEST-000005", "does not end with newline"),
         ("../MANIFEST-000005\n", "names \"../MANIFEST-000005\", which is no MANIFEST"),
         ("../x\n", "names \"../x\", which is no MANIFEST"),
         ("/etc/passwd\n", "which is no MANIFEST"),

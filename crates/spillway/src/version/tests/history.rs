@@ -13,6 +13,7 @@ use crate::version::edit::LogEnd;
 use crate::version::edit_codec::encode_record;
 use crate::version::manifest::manifest_path;
 use crate::version::recover::{Recovered, recover};
+use crate::version::replay::Replay;
 use crate::version::table_file::Backing;
 
 /// A directory whose MANIFEST has one record for each edit.
@@ -80,6 +81,16 @@ fn after(edits: Vec<VersionEdit>) -> Result<Recovered> {
 
 fn table_numbers(recovered: &Recovered) -> Vec<u64> {
     recovered.families[0].tables.iter().map(|(_, meta)| meta.number.0).collect()
+}
+
+/// As in RocksDB's first MANIFEST: an open takes the comparator of its options then.
+#[test]
+fn default_family_needs_no_comparator() {
+    let mut replay = Replay::default();
+    let first = VersionEdit { next_file: Some(FileNumber(2)), last_seq: Some(SeqNo(0)), ..VersionEdit::default() };
+    replay.add(first).unwrap();
+    let recovered = replay.finish(FileNumber(1)).unwrap();
+    assert_eq!((recovered.families.len(), recovered.families[0].comparator.as_str()), (1, ""));
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn version_of(tables: &[(usize, FileMeta)]) -> Arc<Version> {
 fn family(id: u32, name: &str, tables: &[(usize, FileMeta)]) -> FamilySnapshot {
     FamilySnapshot {
         id: FamilyId(id),
+        value_times: false,
         name: name.into(),
         comparator: COMPARATOR.into(),
         log_number: FileNumber(0),

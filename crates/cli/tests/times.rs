@@ -1,0 +1,137 @@
+//! Families whose values end with the times of their writes: every command writes times and takes them off.
+#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::Place;
+use spillway::{Db, FamilyOptions, Options};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A database `db` whose default family has a ttl, as a Rust program makes it.
+fn timed() -> Place {
+    let place = Place::new();
+    let db = Db::open_with(place.path("db"), &Options::new().default_family(FamilyOptions::new().ttl(HOUR))).unwrap();
+    db.put("rust", "1").unwrap();
+    db.close().unwrap();
+    place
+}
+
+/// What a Rust program reads.
+fn read(place: &Place) -> Vec<(String, String)> {
+    let db = Db::open(place.path("db")).unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    db.iter().map(|entry| entry.map(|(key, value)| (text(&key), text(&value))).unwrap()).collect()
+}
+
+#[test]
+fn commands_write_times_and_take_them_off() {
+    let place = timed();
+    place.spillway(&["put", "put", "2", "--db", "db"]).ok();
+    place.spillway_reading(&["load", "-", "--db", "db", "--format", "kv"], b"puts\t3\n").ok();
+    let load = ["load", "-", "--db", "db", "--format", "kv", "--via", "ingest"];
+    assert!(place.spillway_reading(&load, b"tables\t4\n").ok().contains("(7 B)"), "times are no payload");
+    let build = |to: &str, of: &[&str], input: &[u8]| {
+        let args = ["table", "build", "-", "--format", "kv", "--to", to];
+        place.spillway_reading(&[&args, of].concat(), input).ok();
+    };
+    build("for", &["--for", "db"], b"built\t5\n");
+    build("plain", &[], b"plain\t6\nsameness\t7\n");
+    for table in ["for/table-000001.sst", "plain/table-000001.sst"] {
+        place.spillway(&["ingest", table, "--db", "db"]).ok();
+    }
+    place.spillway(&["compact", "--force", "--db", "db"]).ok();
+    let expected = [
+        ("built", "5"),
+        ("plain", "6"),
+        ("put", "2"),
+        ("puts", "3"),
+        ("rust", "1"),
+        ("sameness", "7"),
+        ("tables", "4"),
+    ];
+    let lines: String = expected.map(|(key, value)| format!("{key}\t{value}\n")).concat();
+    assert_eq!(place.spillway(&["scan", "--db", "db"]).ok(), lines);
+    for (key, value) in expected {
+        assert_eq!(place.spillway(&["get", key, "--db", "db"]).ok(), format!("{value}\n"));
+    }
+    assert_eq!(place.spillway(&["scan", "--count", "--db", "db"]).ok(), "7 keys, 35 B of keys, 7 B of values\n");
+    assert_eq!(read(&place), expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn scan_shows_times_if_asked() {
+    let place = timed();
+    let scan = |args: &[&str]| place.spillway(&[&["scan", "--times", "--db", "db"], args].concat());
+    let line = scan(&[]).ok();
+    let time = line.strip_prefix("rust\t1\t20").unwrap();
+    assert!(time.ends_with(" UTC\n") && time.len() == "26-11-30 08:41:24 UTC\n".len(), "{line}");
+    assert!(scan(&["--format", "csv"]).ok().starts_with("key,value,time\nrust,1,20"));
+    let json = scan(&["--json"]).ok();
+    assert!(json.starts_with(r#"{"key":"rust","value":"1","unix_time_s":1"#), "{json}");
+    assert!(scan(&["--format", "values"]).fails().contains("no place for --times"));
+    place.spillway(&["families", "create", "plain", "--db", "db"]).ok();
+    assert!(scan(&["--family", "plain"]).fails().contains("carry no times"));
+}
+
+#[test]
+fn expired_values_are_not_shown() {
+    let place = Place::new();
+    let second = FamilyOptions::new().ttl(Duration::from_secs(1));
+    let db = Db::open_with(place.path("db"), &Options::new().default_family(second)).unwrap();
+    db.put("old", "1").unwrap();
+    db.close().unwrap();
+    std::thread::sleep(Duration::from_millis(2100)); // a time's unit is the second
+    assert_eq!(place.spillway(&["scan", "--db", "db"]).ok(), "");
+    assert!(place.spillway(&["get", "old", "--db", "db"]).fails().contains("no key old"));
+}
+
+/// `--ttl` is for families that nothing notes; a command that writes notes it.
+#[test]
+fn ttl_flag_is_noted_for_good() {
+    let place = Place::new();
+    place.spillway(&["put", "k", "v", "--db", "db", "--create", "--ttl"]).ok();
+    assert_eq!(place.spillway(&["scan", "--db", "db"]).ok(), "k\tv\n");
+    assert_eq!(read(&place), [("k".to_owned(), "v".to_owned())]);
+    assert!(place.spillway(&["manifest", "dump", "db"]).ok().contains("values with times"));
+    // Options that are given for this open, or in place of the stored ones, do not take it back.
+    let given = ["scan", "--db", "db", "--options", "defaults"];
+    assert_eq!(place.spillway(&given).ok(), "k\tv\n");
+    // A table says that it has times; a family without them is not given it.
+    place.spillway(&["families", "create", "plain", "--db", "db"]).ok();
+    let build = ["table", "build", "-", "--format", "kv", "--to", "t", "--ttl"];
+    place.spillway_reading(&build, b"a\t1\n").ok();
+    let refused = place.spillway(&["ingest", "t/table-000001.sst", "--db", "db", "--family", "plain"]).fails();
+    assert!(refused.contains("values of the table end with times"), "{refused}");
+    place.spillway(&["ingest", "t/table-000001.sst", "--db", "db"]).ok();
+    assert_eq!(place.spillway(&["scan", "--db", "db"]).ok(), "a\t1\nk\tv\n");
+}
+
+/// A ttl that is given to a family whose values carry no times would have reads cut four bytes off.
+#[test]
+fn ttl_of_options_is_refused_for_plain_values() {
+    let place = Place::new();
+    place.spillway(&["put", "k", "plain value", "--db", "db", "--create"]).ok();
+    let refused = place.spillway(&["put", "l", "v", "--db", "db", "--options", "value_ttl_s=3600"]).fails();
+    assert!(
+        refused.contains("values that are there carry no time") && refused.contains("value_times=true"),
+        "{refused}"
+    );
+    assert_eq!(place.spillway(&["get", "k", "--db", "db"]).ok(), "plain value\n");
+}
+
+/// An export is RocksDB's directory. A takeover of it finds the note again.
+#[test]
+fn export_keeps_the_note() {
+    let place = timed();
+    place.spillway(&["export", "--to", "exported", "--db", "db"]).ok();
+    assert_eq!(place.spillway(&["scan", "--db", "exported"]).ok(), "rust\t1\n");
+    let options = place.only_file("exported", "OPTIONS-");
+    std::fs::remove_file(options).unwrap();
+    let put = place.spillway(&["put", "k", "v", "--db", "exported", "--adopt"]);
+    assert_eq!(put.code, Some(0), "{put:?}");
+    assert_eq!(place.spillway(&["scan", "--db", "exported"]).ok(), "k\tv\nrust\t1\n");
+}
