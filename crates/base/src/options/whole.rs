@@ -54,25 +54,36 @@ pub fn with_database_option(text: &str, name: &str, value: &str) -> String {
     changed
 }
 
-/// The line with the id of the file's database, without the id. It follows the first line.
+/// The lines that follow the first one: the id of the file's database, and the number in the file's name.
 const DATABASE: &str = "# database=";
+const FILE: &str = "# file=";
 
-/// The text of a file for Spillway, with the id of its database in place of another's.
-pub fn of_database(text: &str, id: &str) -> String {
+/// The text of a file for Spillway, with the id of its database and its number in place of others.
+pub fn of_database(text: &str, id: &str, number: u64) -> String {
     let Some((title, rest)) = text.split_once('\n').filter(|(title, _)| *title == CHECKED_TITLE) else {
         return text.to_owned();
     };
-    let mut named = format!("{title}\n{DATABASE}{}\n", id.escape_default());
-    let rest = rest.strip_prefix(DATABASE).and_then(|rest| rest.split_once('\n')).map_or(rest, |(_, rest)| rest);
-    rest.lines().filter(|line| !line.starts_with(CHECKSUM)).for_each(|line| named.extend([line, "\n"]));
+    let mut named = format!("{title}\n{DATABASE}{}\n{FILE}{number}\n", id.escape_default());
+    let is_made_anew = |line: &&str| [DATABASE, FILE, CHECKSUM].iter().any(|start| line.starts_with(start));
+    rest.lines().filter(|line| !is_made_anew(line)).for_each(|line| named.extend([line, "\n"]));
     seal(&mut named);
     named
 }
 
 /// Whether the file names another database than this one. RocksDB's files, and those of earlier versions, name none.
 pub fn is_of_another(text: &[u8], id: &str) -> bool {
-    let line = text.split(|byte| *byte == b'\n').nth(1).and_then(|line| line.strip_prefix(DATABASE.as_bytes()));
-    line.is_some_and(|named| named != id.escape_default().to_string().as_bytes())
+    noted(text, DATABASE).is_some_and(|named| named != id.escape_default().to_string().as_bytes())
+}
+
+/// Whether the file was written under another number than this one. Where it names no database, it tells none.
+pub fn has_another_number(text: &[u8], number: u64) -> bool {
+    noted(text, FILE).is_some_and(|named| named != number.to_string().as_bytes())
+}
+
+/// The rest of the line of comment that begins so, above all sections.
+fn noted<'t>(text: &'t [u8], start: &str) -> Option<&'t [u8]> {
+    let mut comments = text.split(|byte| *byte == b'\n').take_while(|line| line.starts_with(b"#"));
+    comments.find_map(|line| line.strip_prefix(start.as_bytes()))
 }
 
 /// Whether the file says that it has a checksum, as ours do.
@@ -234,19 +245,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_names_its_database_under_its_checksum() {
-        let named = of_database(&written(Audience::Spillway), "one");
+    fn a_file_names_its_database_and_its_number_under_its_checksum() {
+        let named = of_database(&written(Audience::Spillway), "one", 7);
         check_whole(&named).unwrap();
         assert!(!is_of_another(named.as_bytes(), "one") && is_of_another(named.as_bytes(), "other"));
+        assert!(!has_another_number(named.as_bytes(), 7) && has_another_number(named.as_bytes(), 70));
         check_whole(&named.replace("=one", "=two")).unwrap_err();
-        assert_eq!(of_database(&named, "other"), of_database(&written(Audience::Spillway), "other"));
+        assert_eq!(of_database(&named, "other", 8), of_database(&written(Audience::Spillway), "other", 8));
         let moved = with_database_option(&named, "wal_dir", "/logs");
         assert!(check_whole(&moved).is_ok() && is_of_another(moved.as_bytes(), "other"));
         for audience in [Audience::Spillway, Audience::RocksDb] {
             assert!(!is_of_another(written(audience).as_bytes(), "other"), "it names none");
+            assert!(!has_another_number(written(audience).as_bytes(), 1), "it names none");
         }
         let exported = written(Audience::RocksDb);
-        assert_eq!(of_database(&exported, "one"), exported);
+        assert_eq!(of_database(&exported, "one", 7), exported);
     }
 
     #[test]

@@ -58,7 +58,8 @@ fn stage_beside(found: &Beside<'_>, to: &Path) -> Result<Staging> {
             None => staging.link_or_copy(&path)?,
         }
     }
-    let options = describe_options(context, &found.families, &context.db_id, ini::Audience::Spillway);
+    let audience = ini::Audience::Spillway;
+    let options = describe_options(context, &found.families, &context.db_id, found.manifest, audience);
     staging.write(&file_name::format(FileType::Options, found.manifest), options.as_bytes())?;
     let identity = found.snapshot.db_id.as_deref().unwrap_or_default();
     staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
@@ -67,13 +68,19 @@ fn stage_beside(found: &Beside<'_>, to: &Path) -> Result<Staging> {
     Ok(staging)
 }
 
-/// The OPTIONS text of a copy, with its logs in its own directory.
-fn describe_options(context: &Context, families: &[Arc<Family>], db_id: &str, audience: ini::Audience) -> String {
+/// The OPTIONS text of a copy with this id and the file's number, and with its logs in its own directory.
+fn describe_options(
+    context: &Context,
+    families: &[Arc<Family>],
+    db_id: &str,
+    number: FileNumber,
+    audience: ini::Audience,
+) -> String {
     let mut options = DbOptions::clone(&context.options_now.load());
     options.wal_dir.clear();
     let families: Vec<(&str, Arc<FamilyOptions>)> = families.iter().map(|f| (f.name(), f.options())).collect();
     let families: Vec<(&str, &FamilyOptions)> = families.iter().map(|(name, f)| (*name, &**f)).collect();
-    whole::of_database(&ini::write(&options, &families, audience), db_id)
+    whole::of_database(&ini::write(&options, &families, audience), db_id, number.0)
 }
 
 /// The database at one instant, pinned.
@@ -268,7 +275,8 @@ impl Copier<'_> {
                 Content::GrowingLog { bytes, .. } => staging.copy(&file.path, Some(bytes))?,
             }
         }
-        let options = self.describe_options(&capture.families, &self.core.context.db_id, ini::Audience::Spillway);
+        let (id, audience) = (&self.core.context.db_id, ini::Audience::Spillway);
+        let options = self.describe_options(&capture.families, id, capture.manifest, audience);
         staging.write(&file_name::format(FileType::Options, capture.manifest), options.as_bytes())?;
         let identity = capture.snapshot.db_id.as_deref().unwrap_or_default();
         staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
@@ -278,8 +286,14 @@ impl Copier<'_> {
     }
 
     /// The OPTIONS text of a copy, with its logs in its own directory.
-    pub(crate) fn describe_options(&self, families: &[Arc<Family>], db_id: &str, audience: ini::Audience) -> String {
-        describe_options(&self.core.context, families, db_id, audience)
+    pub(crate) fn describe_options(
+        &self,
+        families: &[Arc<Family>],
+        db_id: &str,
+        number: FileNumber,
+        audience: ini::Audience,
+    ) -> String {
+        describe_options(&self.core.context, families, db_id, number, audience)
     }
 }
 

@@ -53,9 +53,9 @@ impl OptionsFile {
         let families: Vec<_> = self.core.families.load().iter().map(|f| (f.name().to_owned(), f.options())).collect();
         let borrowed: Vec<_> = families.iter().map(|(name, options)| (name.as_str(), &**options)).collect();
         let text = ini::write(&self.core.context.options_now.load(), &borrowed, ini::Audience::Spillway);
-        let text = whole::of_database(&text, &self.core.context.db_id);
-        let (vfs, dir) = (&*self.core.context.vfs, &self.core.context.dir);
         let number = self.core.context.numbers.take();
+        let text = whole::of_database(&text, &self.core.context.db_id, number.0);
+        let (vfs, dir) = (&*self.core.context.vfs, &self.core.context.dir);
         let temp = dir.join(file_name::format(FileType::Temp, number));
         let written = write_all(vfs, &temp, IfExists::Truncate, text.as_bytes(), IoClass::Other)
             .and_then(|()| vfs.rename(&temp, &dir.join(file_name::format(FileType::Options, number))));
@@ -152,9 +152,11 @@ pub(crate) fn lost_last(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered, newest
     let id = recovered.db_id.as_ref().filter(|_| recovered.options_file.is_some());
     if let (Some(number), Some(id)) = (newest, id) {
         let path = dir.join(file_name::format(FileType::Options, number));
-        let read = vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other);
-        if read.is_ok_and(|text| whole::is_of_another(&text, id)) {
-            let what = "the stored options are lost: the OPTIONS file is another database's";
+        let text = vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other).unwrap_or_default();
+        let is_of_another = whole::is_of_another(&text, id);
+        if is_of_another || whole::has_another_number(&text, number.0) {
+            let whose = if is_of_another { "another database's" } else { "another one, by its line \"# file=\"" };
+            let what = format!("the stored options are lost: the OPTIONS file is {whose}");
             return Some(Error::corruption(what).at_path(path));
         }
     }
@@ -216,7 +218,7 @@ pub(crate) fn wal_dir(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
     Ok(Some(file.0.db.wal_dir).filter(|dir| !dir.is_empty()))
 }
 
-/// Has the newest OPTIONS file say where the logs lie, if that changes, and name the database `id`. A file that is not text stays as
+/// Has the newest OPTIONS file say where the logs lie, if that changes, and name the database `id` and its own number. A file that is not text stays as
 /// it is.
 ///
 /// # Errors
@@ -233,7 +235,7 @@ pub(crate) fn tell_place(vfs: &dyn Vfs, dir: &Path, wal_dir: &str, id: Option<&s
         text = whole::with_database_option(&text, "wal_dir", wal_dir);
     }
     if let Some(id) = id {
-        text = whole::of_database(&text, id);
+        text = whole::of_database(&text, id, newest.0);
     }
     if text == before {
         return Ok(());

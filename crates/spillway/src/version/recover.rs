@@ -404,6 +404,8 @@ impl Recovered {
     /// Errors of reading the directory.
     pub fn pass_numbers_in(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
         self.next_file = self.next_file.max(file_name::next_number(vfs, dir)?);
+        let options = file_name::numbers_in(vfs, dir, FileType::Options)?.pop_last();
+        self.rocksdb_logs.options = options.unwrap_or_default();
         self.pass_named_logs();
         Ok(())
     }

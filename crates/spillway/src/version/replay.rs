@@ -26,6 +26,14 @@ pub(crate) struct RocksdbLogs {
     /// the largest last one. Compactions are left out, for their edits delete tables; only the first
     /// edits can add tables of compactions.
     pub flushed: BTreeMap<SeqNo, SeqNo>,
+    /// Of each log, the largest number of the tables whose flush named it. What the log has came later.
+    pub flushed_before: BTreeMap<FileNumber, SeqNo>,
+    /// The largest first number of the tables that flushes made, and ingests into the default family: smaller ones were given.
+    pub given: SeqNo,
+    /// The largest number of the other tables. They can be imported, and then the numbers below are another database's.
+    pub imported: SeqNo,
+    /// The newest OPTIONS file, which an open writes behind its first log. 0: there is none, or it was not looked for.
+    pub options: FileNumber,
 }
 
 /// Tables of flushes that are remembered; then the oldest are forgotten. RocksDB keeps far fewer logs.
@@ -51,12 +59,24 @@ impl RocksdbLogs {
         }
         if let Some(kept) = edit.min_log_to_keep {
             self.begun = self.begun.split_off(&kept);
+            self.flushed_before = self.flushed_before.split_off(&kept);
         }
-        for (_, meta) in
-            edit.added.iter().filter(|(_, meta)| edit.deleted.is_empty() && meta.smallest_seq > SeqNo::ZERO)
-        {
-            let largest = self.flushed.entry(meta.smallest_seq).or_default();
-            *largest = meta.largest_seq.max(*largest);
+        let added = edit.added.iter().map(|(_, meta)| meta);
+        for meta in added.filter(|meta| edit.deleted.is_empty() && meta.smallest_seq > SeqNo::ZERO) {
+            let (first, last) = (meta.smallest_seq, meta.largest_seq);
+            let largest = self.flushed.entry(first).or_default();
+            *largest = last.max(*largest);
+            // The state with which a MANIFEST begins tells no next file.
+            let is_later = edit.next_file.is_some();
+            if let Some(log) = edit.log_number.filter(|_| is_later) {
+                let before = self.flushed_before.entry(log).or_default();
+                *before = last.max(*before);
+            }
+            let is_ingest = edit.family == FamilyId::DEFAULT && first == last;
+            match is_later && (edit.log_number.is_some() || is_ingest) {
+                true => self.given = self.given.max(first),
+                false => self.imported = self.imported.max(last),
+            }
         }
         while self.flushed.len() > FLUSHED_MAX {
             self.flushed.pop_first();

@@ -23,6 +23,7 @@ mod repair;
 mod repaired_tables;
 mod restored_logs;
 mod rocksdb_logs;
+mod rocksdb_lost_logs;
 mod rocksdb_rows;
 mod salvaged_ingests;
 mod strays;

@@ -22,18 +22,18 @@ use vfs::{Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Rule, Vfs};
 
 use crate::common::copy;
 
-const F: FamilyId = FamilyId(1);
+pub const F: FamilyId = FamilyId(1);
 const COMPARATOR: &str = "leveldb.BytewiseComparator";
 
-fn path(name: &str) -> PathBuf {
+pub fn path(name: &str) -> PathBuf {
     Path::new(DIR).join(name)
 }
 
-fn log_path(number: u64) -> PathBuf {
+pub fn log_path(number: u64) -> PathBuf {
     path(&format!("{}.log", FileNumber(number)))
 }
 
-fn append(vfs: &MemoryVfs, path: &Path, records: &[Vec<u8>]) {
+pub fn append(vfs: &MemoryVfs, path: &Path, records: &[Vec<u8>]) {
     let file = match vfs.exists(path).unwrap() {
         true => vfs.open_append(path).unwrap(),
         false => vfs.create(path, IfExists::Fail).unwrap(),
@@ -43,21 +43,21 @@ fn append(vfs: &MemoryVfs, path: &Path, records: &[Vec<u8>]) {
     writer.sync().unwrap();
 }
 
-fn edit(change: impl FnOnce(&mut VersionEdit)) -> Vec<u8> {
+pub fn edit(change: impl FnOnce(&mut VersionEdit)) -> Vec<u8> {
     let mut edit = VersionEdit { next_file: Some(FileNumber(30)), ..VersionEdit::default() };
     change(&mut edit);
     encode_record(&[edit])
 }
 
 /// Names log `number` as the first that `family` needs; `last` is in tables.
-fn flushed(family: FamilyId, number: u64, last: u64) -> Vec<u8> {
+pub fn flushed(family: FamilyId, number: u64, last: u64) -> Vec<u8> {
     edit(|edit| {
         edit.family = family;
         (edit.log_number, edit.last_seq) = (Some(FileNumber(number)), Some(SeqNo(last)));
     })
 }
 
-fn kept_from(number: u64) -> Vec<u8> {
+pub fn kept_from(number: u64) -> Vec<u8> {
     edit(|edit| edit.min_log_to_keep = Some(FileNumber(number)))
 }
 
@@ -67,14 +67,14 @@ fn batch(first: u64, count: u32, changes: &[&[u8]]) -> Vec<u8> {
 }
 
 /// Each number puts a key of its own, its digit, into family "f".
-fn put(seq: u64) -> Vec<u8> {
+pub fn put(seq: u64) -> Vec<u8> {
     batch(seq, 1, &[&[5, 1, 1, b'0' + seq as u8, 1, b'v']])
 }
 
-const MANIFEST: &str = "MANIFEST-000005";
+pub const MANIFEST: &str = "MANIFEST-000005";
 
 /// RocksDB's database with the families "default" and "f", in a MANIFEST of this number. Nothing is flushed.
-fn begun(manifest: u64) -> Arc<MemoryVfs> {
+pub fn begun(manifest: u64) -> Arc<MemoryVfs> {
     let vfs = MemoryVfs::new(1);
     vfs.create_dir_all(Path::new(DIR)).unwrap();
     let name = format!("MANIFEST-{}", FileNumber(manifest));
@@ -93,7 +93,7 @@ fn begun(manifest: u64) -> Arc<MemoryVfs> {
 }
 
 /// Three logs, of which "f" needs all. "default" was flushed twice, each time for the next log.
-fn database() -> Arc<MemoryVfs> {
+pub fn database() -> Arc<MemoryVfs> {
     let vfs = begun(5);
     let edits = [flushed(FamilyId::DEFAULT, 10, 3), kept_from(4), flushed(FamilyId::DEFAULT, 12, 6), kept_from(4)];
     append(&vfs, &path(MANIFEST), &edits);
@@ -103,18 +103,18 @@ fn database() -> Arc<MemoryVfs> {
     vfs
 }
 
-fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
+pub fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
     let other_families = OtherFamilies::OpenWith(Box::default());
     OpenOptions { vfs: vfs.clone(), adopt_rocksdb: true, other_families, ..OpenOptions::default() }
 }
 
-fn is_whole(vfs: &Arc<MemoryVfs>) -> bool {
+pub fn is_whole(vfs: &Arc<MemoryVfs>) -> bool {
     let how = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
     check(Path::new(DIR), &how, &mut |_| {}).unwrap().is_whole()
 }
 
 /// The doubts of an open, which every other way to read the directory shares.
-fn doubts(vfs: &Arc<MemoryVfs>, what: &str) -> Vec<Doubt> {
+pub fn doubts(vfs: &Arc<MemoryVfs>, what: &str) -> Vec<Doubt> {
     let doubts = Db::open(DIR, &options(&copy(vfs))).unwrap().recovery_doubts();
     assert_eq!(is_whole(vfs), doubts.is_empty(), "{what}, check: {doubts:?}");
     let salvaged = copy(vfs);
@@ -129,14 +129,14 @@ fn doubts(vfs: &Arc<MemoryVfs>, what: &str) -> Vec<Doubt> {
 }
 
 #[track_caller]
-fn is_told_for_f(vfs: &Arc<MemoryVfs>, what: &str) {
+pub fn is_told_for_f(vfs: &Arc<MemoryVfs>, what: &str) {
     let doubts = doubts(vfs, what);
     let families: Vec<_> = doubts.iter().map(|doubt| doubt.family.as_deref()).collect();
     assert!(!families.is_empty() && families.iter().all(|family| *family == Some("f")), "{what}: {doubts:?}");
 }
 
 /// Cuts a log before its record `keep`, counted from 0. Each of `put` has 25 bytes.
-fn cut(vfs: &MemoryVfs, number: u64, keep: usize) {
+pub fn cut(vfs: &MemoryVfs, number: u64, keep: usize) {
     vfs.truncate(&log_path(number), 25 * keep).unwrap();
 }
 
@@ -605,7 +605,7 @@ fn with_backup(vfs: &MemoryVfs) {
 }
 
 /// Makes a backup of all files of the database in `made`, whose last write is `last`.
-fn back_up(vfs: &MemoryVfs, made: &MemoryVfs, last: u64) {
+pub fn back_up(vfs: &MemoryVfs, made: &MemoryVfs, last: u64) {
     let files: Vec<_> = made.all_files().into_iter().filter(|file| file.starts_with(DIR)).collect();
     let mut meta = format!("1\n{last}\n{}\n", files.len());
     for dir in ["/backups/meta", "/backups/private/1"] {
@@ -823,7 +823,7 @@ fn restore_of_rocksdbs_backup_leaves_logs_of_ours_alone() {
     assert!(ours.get(&ours.default_family(), b"k", &Default::default()).unwrap().is_some());
 }
 
-const OPTIONS_TEXT: &str = "[Version]\n  rocksdb_version=11.9.0\n  options_file_version=1.1\n[DBOptions]\n[CFOptions \"default\"]\n\
+pub const OPTIONS_TEXT: &str = "[Version]\n  rocksdb_version=11.9.0\n  options_file_version=1.1\n[DBOptions]\n[CFOptions \"default\"]\n\
                             [TableOptions/BlockBasedTable \"default\"]\n[CFOptions \"f\"]\n[TableOptions/BlockBasedTable \"f\"]\n";
 
 /// A restore of backup 1 that keeps logs is refused, and changes nothing.

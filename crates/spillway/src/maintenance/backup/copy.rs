@@ -175,7 +175,7 @@ pub(super) fn verify(store: &Store, options: &BackupOptions, backup: Backup) -> 
         };
         verified.map_err(|error| damaged(what, error).at_path(&path))
     })?;
-    read_rocksdb_logs(&*store.vfs, &rocksdb_logs).map(drop).map_err(|error| damaged("log", error))
+    read_rocksdb_logs(&*store.vfs, &recovered, &rocksdb_logs).map(drop).map_err(|error| damaged("log", error))
 }
 
 /// RocksDB's logs of a backup that an open reads.

@@ -108,7 +108,8 @@ fn known_files(store: &Store) -> Result<BTreeMap<BackupPath, Contents>> {
 fn describe(store: &Store, copier: &Copier<'_>, id: BackupId, capture: &Capture) -> Result<Vec<MetaEntry>> {
     let dir = store.private_dir(id);
     let options = file_name::format(FileType::Options, capture.manifest);
-    let text = copier.describe_options(&capture.families, &copier.core.context.db_id, ini::Audience::Spillway);
+    let (id_of_database, audience) = (&copier.core.context.db_id, ini::Audience::Spillway);
+    let text = copier.describe_options(&capture.families, id_of_database, capture.manifest, audience);
     store.write(&dir.join(&options), text.as_bytes())?;
     write_alone(&*store.vfs, &dir, capture.manifest, &capture.snapshot, ManifestKind::Fenced)?;
     let manifest = file_name::format(FileType::Manifest, capture.manifest);

@@ -28,7 +28,6 @@ use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::absolute;
 use crate::version::recover::{self, Recovered, table_path};
-use crate::version::table_file::FileMeta;
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
 
@@ -98,7 +97,7 @@ impl Kept {
         orders: &[UserOrder],
     ) -> Result<Kept> {
         let vfs = &*store.vfs;
-        let has_logs = backup.meta.files.iter().any(|file| file.path.file_type().is_log());
+        let has_logs = backup.has_logs();
         if has_logs {
             check_no_logs_are_there(vfs, places, backup)?;
         }
@@ -158,13 +157,17 @@ fn read_existing(vfs: &dyn Vfs, places: &Places) -> Result<Option<Recovered>> {
     Err(Error::corruption(what).at_path(error.path().unwrap_or(dir)))
 }
 
-/// Reads RocksDB's logs as an open does. The last one may end with a write that was cut off. Returns the largest id of a family that
+/// Reads RocksDB's logs beside the MANIFEST `recovered` as an open does. The last one may end with a write that was cut off. Returns the largest id of a family that
 /// they have changes of, too.
 ///
 /// # Errors
 /// `Corruption`: one is damaged, or lost its end. `Unsupported`: their numbers cannot be replayed.
-pub(super) fn read_rocksdb_logs(vfs: &dyn Vfs, logs: &BTreeMap<FileNumber, PathBuf>) -> Result<(RocksdbRow, u32)> {
-    let (mut history, mode) = (RocksdbHistory::default(), WalRecoveryMode::PointInTime);
+pub(super) fn read_rocksdb_logs(
+    vfs: &dyn Vfs,
+    recovered: &Recovered,
+    logs: &BTreeMap<FileNumber, PathBuf>,
+) -> Result<(RocksdbRow, u32)> {
+    let (mut history, mode) = (RocksdbHistory::of(recovered), WalRecoveryMode::PointInTime);
     let mut max_family = 0;
     for (&number, path) in logs {
         let mut reader = FramedReader::open(vfs, path, Some(number.0), IoClass::Log)?;
@@ -339,17 +342,15 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// RocksDB gives an ingested table that overlaps nothing the number 0: no log names it, and no number is missing. One that was
-    /// compacted since is told by nothing.
+    /// RocksDB gives an ingested table that overlaps nothing the number 0, and leaves those of another database their numbers: no log
+    /// names it, and no number is missing. One that was compacted since is told by nothing.
     ///
     /// # Errors
     /// `Corruption`: such a table came since the backup.
     fn check_no_unnumbered_ingest(&self, orders: &[UserOrder]) -> Result<()> {
         let existing = self.existing.iter().filter(|existing| !existing.fenced);
-        let families = existing.flat_map(|existing| &existing.families);
-        let tables = families.flat_map(|family| &family.tables).map(|(_, meta)| meta);
-        let came_since = |meta: &&FileMeta| meta.number >= self.recovered.noted_next && meta.largest_seq == SeqNo::ZERO;
-        for meta in tables.filter(came_since) {
+        let tables = existing.flat_map(|existing| existing.tables().map(move |meta| (existing.db_id.as_deref(), meta)));
+        for (id, meta) in tables.filter(|(_, meta)| meta.number >= self.recovered.noted_next) {
             let path = table_path(&self.places.db, meta.path_id, meta.number)?;
             let orders = [UserOrder::Bytewise, UserOrder::ReverseBytewise].iter().chain(orders);
             let table = match open_in_any(self.vfs, &path, meta.file_bytes, &TableContext::default(), orders) {
@@ -360,7 +361,12 @@ impl Reader<'_> {
                 }
                 Err(error) => return Err(error),
             };
-            if table.table().properties().external.is_some() {
+            let properties = table.table().properties();
+            // RocksDB before version 6.22 notes neither.
+            let (made_as, made_by) = (properties.original_file_number, properties.db_id.as_str());
+            let is_brought = (made_as != 0 && made_as != meta.number.0)
+                || (!made_by.is_empty() && id.is_some_and(|id| id != made_by));
+            if properties.external.is_some() || is_brought {
                 let what = "this table was ingested since the backup, without a number and into no log: it would go";
                 return Err(Error::corruption(what).at_path(path));
             }
@@ -415,12 +421,15 @@ impl Reader<'_> {
         let path = |number| dir.join(file_name::format(FileType::RocksLog, number));
         let numbers = file_name::numbers_in(vfs, dir, FileType::RocksLog)?;
         let needed = numbers.range(self.recovered.oldest_rocksdb_log()..);
-        let (row, max_family) = read_rocksdb_logs(vfs, &needed.map(|&number| (number, path(number))).collect())?;
+        let needed = needed.map(|&number| (number, path(number))).collect();
+        let known = self.existing.as_ref().unwrap_or(&self.recovered);
+        let (row, max_family) = read_rocksdb_logs(vfs, known, &needed)?;
         if max_family > self.recovered.max_family {
             return Err(Error::invalid_argument(made_since(FamilyId(max_family), "")).at_path(dir));
         }
-        let missing = self.existing.as_ref().map(|existing| row.missing(existing)).unwrap_or_default();
-        if let Some(part) = missing.into_iter().find(|part| part.log >= self.recovered.oldest_rocksdb_log()) {
+        // What the existing families do not need any more, those of the backup may.
+        let mut missing = self.existing.iter().chain([&self.recovered]).flat_map(|needing| row.missing(needing));
+        if let Some(part) = missing.find(|part| part.log >= self.recovered.oldest_rocksdb_log()) {
             return Err(Error::corruption(part.why).at_path(path(part.log)));
         }
         // Tables that go may have what it committed: the backup's do not.

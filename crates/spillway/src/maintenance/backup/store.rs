@@ -29,10 +29,15 @@ pub(super) struct Backup {
 }
 
 impl Backup {
-    /// The number of the last write, by the backup's MANIFEST. RocksDB's may end before it, so the meta file counts beside it.
+    /// The number of the last write, by the backup's MANIFEST. RocksDB's ends before that of the logs, so the meta file counts where
+    /// the backup has logs.
     pub fn last_written(&self, manifest: &Recovered) -> SeqNo {
-        let by_meta = if manifest.fenced { SeqNo::ZERO } else { self.meta.last_seq };
+        let by_meta = if manifest.fenced || !self.has_logs() { SeqNo::ZERO } else { self.meta.last_seq };
         manifest.last_written.max(by_meta)
+    }
+
+    pub fn has_logs(&self) -> bool {
+        self.meta.files.iter().any(|file| file.path.file_type().is_log())
     }
 
     pub fn info(&self) -> BackupInfo {

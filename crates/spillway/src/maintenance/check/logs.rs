@@ -93,7 +93,7 @@ impl Check<'_> {
 
     /// By the rules of replay.
     fn check_rocksdb_logs(&mut self, numbers: &BTreeSet<FileNumber>) {
-        let (kind, mut history) = (FileType::RocksLog, RocksdbHistory::default());
+        let (kind, mut history) = (FileType::RocksLog, RocksdbHistory::of(self.recovered));
         for number in numbers {
             let is_old = *number < self.recovered.oldest_rocksdb_log();
             self.check_one_log(kind, *number, |check, path| match is_old {

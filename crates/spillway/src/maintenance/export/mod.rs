@@ -95,7 +95,7 @@ impl Copier<'_> {
         // Logs of a later takeover must not pass for those of the database that is exported.
         let identity = new_identity(&*self.core.context.vfs);
         snapshot.db_id = Some(identity.clone());
-        let text = self.describe_options(&families, &identity, ini::Audience::RocksDb);
+        let text = self.describe_options(&families, &identity, description, ini::Audience::RocksDb);
         staging.write(&file_name::format(FileType::Options, description), text.as_bytes())?;
         staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
         let kind = ManifestKind::Export { log_bytes };

@@ -140,6 +140,25 @@ mod tests {
         Database::open(DIR, &stored(newest)).unwrap();
     }
 
+    /// It is whole, and of the same database. Its number tells, but for files of earlier versions, which note none.
+    #[test]
+    fn older_file_in_the_place_of_the_last_is_a_loss() {
+        let vfs = MemoryVfs::new(1);
+        let newest = database(&vfs);
+        let (_, number) = file_name::parse(newest.file_name().unwrap().to_str().unwrap()).unwrap();
+        let before = numbers_in(&*vfs, Path::new(DIR), FileType::Options).unwrap().pop_first().unwrap();
+        let before = vfs.read_file(&Path::new(DIR).join(file_name::format(FileType::Options, before))).unwrap();
+        vfs.write_file(&newest, &before).unwrap();
+        let stored = OpenOptions { stored_in: Some(number), ..options(&vfs) };
+        let error = Database::open(DIR, &stored).err().expect("they are not the last");
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*newest)), "{error}");
+        let checking = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+        assert!(!check(Path::new(DIR), &checking, &mut |_| {}).unwrap().is_whole());
+        let report = repair(DIR, &options(&vfs)).unwrap();
+        assert!(report.lost_no_key() && report.lost_options.len() == 1, "{report}");
+        assert!(repair(DIR, &options(&vfs)).unwrap().found_nothing());
+    }
+
     /// A MANIFEST that grew and was begun anew is no sign of a loss.
     #[test]
     fn manifest_begun_anew_makes_no_options_old() {

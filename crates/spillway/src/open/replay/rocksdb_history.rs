@@ -1,5 +1,6 @@
 //! The history that RocksDB's logs hold: which records count, and where it broke off. Replay and `check` judge by it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use base::options::WalRecoveryMode;
@@ -23,6 +24,8 @@ pub(crate) struct RocksdbHistory {
     /// Salvage: a damaged log, until a batch goes on at `next`.
     pub(super) damaged: Option<DamagedLog>,
     pub row: RocksdbRow,
+    /// Of each log, a number that its own are above: tables had it when the log was there.
+    flushed_before: BTreeMap<FileNumber, SeqNo>,
 }
 
 #[derive(Clone, Copy)]
@@ -33,6 +36,12 @@ pub(super) struct DamagedLog {
 }
 
 impl RocksdbHistory {
+    /// Of the logs beside this MANIFEST.
+    pub fn of(recovered: &Recovered) -> RocksdbHistory {
+        let flushed_before = recovered.rocksdb_logs.flushed_before.clone();
+        RocksdbHistory { flushed_before, ..RocksdbHistory::default() }
+    }
+
     /// Whether a record with numbers from `first` is part of the history. A database opened in spite of damage continues
     /// with the number at which it stopped; what does not proves that records are lost.
     pub fn admits(&mut self, log: FileNumber, first: SeqNo) -> bool {
@@ -45,23 +54,25 @@ impl RocksdbHistory {
         true
     }
 
-    /// A later change never has a smaller number than an earlier one: logs with such are of different databases. RocksDB's
+    /// A later change never has a smaller number than an earlier one, nor than those in tables before its log: logs with such are of
+    /// different databases, or an old log is in the place of a later one. RocksDB's
     /// write policies `WritePrepared` and `WriteUnprepared` give a number to a batch, not to each change, and after a batch of
     /// several changes the next number looks too small.
     ///
     /// # Errors
     /// `Unsupported`: the number is too small. The log counts as not read.
     pub fn check_numbers(&mut self, log: FileNumber, first: SeqNo) -> Result<()> {
-        let Some(next) = self.next.filter(|next| first < *next) else { return Ok(()) };
+        let in_tables = self.flushed_before.get(&log).map(|last| SeqNo(last.0.saturating_add(1)));
+        let Some(next) = self.next.max(in_tables).filter(|next| first < *next) else { return Ok(()) };
         self.row.pass_over(log);
         let what = format!(
             "a batch in the log has number {first}, and the changes before it have those up to {}: the log, or one before it, \
-             is another database's; or RocksDB's write policies WritePrepared and WriteUnprepared number so, and their logs \
+             is another database's, or an old one in its place; or RocksDB's write policies WritePrepared and WriteUnprepared number so, and their logs \
              cannot be replayed",
             next.0 - 1
         );
         Err(Error::unsupported(what).advise(
-            "move the log of the other database away; or flush with RocksDB, and close it there; a repair goes on without a log that \
+            "move the wrong log away; or flush with RocksDB, and close it there; a repair goes on without a log that \
              begins so",
         ))
     }

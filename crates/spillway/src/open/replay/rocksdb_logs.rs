@@ -22,6 +22,7 @@ use crate::open::log_owner;
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
+use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy;
 use crate::version::recover::{Pair, Recovered};
 use crate::version::table_file::FileMeta;
@@ -40,7 +41,7 @@ pub(crate) const LACKS_STEPS: &str = "is damaged: a transaction may have been pr
 /// 2. Else that option tells where RocksDB had the logs last.
 /// 3. In another directory than `dir` they are another database's where this one may be a copy.
 /// 4. What has records in another place is the database's as well, and must not be passed over.
-/// 5. Where nothing lies elsewhere, a log that the MANIFEST names, and that only an original needs, is lost.
+/// 5. Where nothing lies elsewhere, a log is lost that the MANIFEST names, or an open began, and that only an original needs.
 ///
 /// `named`: the log directory, if not `dir` by default. `recovered`: what the MANIFEST tells, if there is one. Returns why it cannot be
 /// known, if it cannot.
@@ -87,7 +88,10 @@ pub(crate) fn check_place<'a>(
         check_none_elsewhere(vfs, here, &found, last, is_last, may_be_copy, needed..given)?;
     }
     // 5.
-    let lost = recovered.filter(|_| is_original).and_then(|recovered| lost_last(here, &found, recovered));
+    let lost = match recovered.filter(|_| is_original) {
+        Some(recovered) => lost_last(here, &found, recovered).or(lost_first(vfs, dir, here, &found, recovered)?),
+        None => None,
+    };
     // A directory that the caller named is where its logs are.
     Ok(lost.or(unknown.filter(|_| is_in_dir && found.is_empty())))
 }
@@ -118,12 +122,35 @@ fn sign_of_copy(
 /// tools that copy files change them.
 fn lost_last(here: &Path, found: &BTreeSet<FileNumber>, recovered: &Recovered) -> Option<Error> {
     let begun = recovered.rocksdb_logs.last_begun().filter(|begun| found.last() < Some(begun))?;
+    Some(lost_from(here, &format!("the MANIFEST names log {begun}: neither it nor a later one is here")))
+}
+
+/// The error if there is no log, and an OPTIONS file of an open: RocksDB begins a log first, then the MANIFEST. Its repair makes no
+/// log, and leaves its first MANIFEST until the next open.
+fn lost_first(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    here: &Path,
+    found: &BTreeSet<FileNumber>,
+    recovered: &Recovered,
+) -> Result<Option<Error>> {
+    let options = recovered.rocksdb_logs.options;
+    // What the MANIFEST notes of the logs is told with the families that need them.
+    let is_of_open = found.is_empty() && recovered.rocksdb_logs.synced.is_empty() && options > recovered.manifest;
+    if !is_of_open || vfs.exists(&manifest_path(dir, FileNumber(1)))? {
+        return Ok(None);
+    }
+    let name = file_name::format(FileType::Options, options);
+    Ok(Some(lost_from(here, &format!("{name} was written behind the first one of an open: none is here"))))
+}
+
+fn lost_from(here: &Path, why: &str) -> Error {
     let what = format!(
-        "RocksDB leaves a log at every close, and the MANIFEST names log {begun}: neither it nor a later one is here. Open with the \
-         wal_dir in which the logs are, or let RocksDB open the database once, or go on without them by a repair. A copy that RocksDB \
-         made can lack it: there, delete the file IDENTITY, which is of an open that was cut off"
+        "RocksDB leaves a log at every close, and {why}. Open with the wal_dir in which the logs are, or let RocksDB open the \
+         database once, or go on without them by a repair. A copy that RocksDB made can lack it: there, delete the file IDENTITY, \
+         which is of an open that was cut off"
     );
-    Some(Error::corruption(what).at_path(here))
+    Error::corruption(what).at_path(here)
 }
 
 /// RocksDB's backup has the id of the database that was taken over since. Logs of ours note their MANIFEST, but for those of a takeover
@@ -261,7 +288,7 @@ impl LogReplay<'_> {
     }
 
     pub(super) fn replay_rocksdb_logs(&mut self, numbers: &[FileNumber]) -> Result<()> {
-        let mut history = RocksdbHistory::default();
+        let mut history = RocksdbHistory::of(self.recovered);
         for &number in numbers {
             match number < self.recovered.oldest_rocksdb_log() {
                 true => self.replay_old_rocksdb_log(number, &mut history)?,
@@ -271,13 +298,12 @@ impl LogReplay<'_> {
         if let Some(damaged) = history.damaged.filter(|damaged| damaged.is_proven) {
             self.doubt_log(damaged.number, DAMAGED);
         }
-        // Beside a writer, who holds the lock, logs come and go.
-        let missing = if self.may_flush { history.row.missing(self.recovered) } else { Vec::new() };
-        for part in missing {
+        // A reader beside a writer, where logs come and go, reads again.
+        for part in history.row.missing(self.recovered) {
             let name = file_name::format(FileType::RocksLog, part.log);
             self.doubting().families_of(part.families.iter(), &format!("{name} {}", part.why));
         }
-        if let Some(log) = history.row.lacks_steps().filter(|_| self.may_flush) {
+        if let Some(log) = history.row.lacks_steps() {
             let name = file_name::format(FileType::RocksLog, log);
             self.doubting().add(Doubt::of_prepared(format!("{name} {LACKS_STEPS}")));
         }

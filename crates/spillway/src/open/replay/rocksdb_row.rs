@@ -152,6 +152,8 @@ impl RocksdbRow {
             self.find_short(recovered, &mut parts);
             self.find_lost(recovered, &mut parts);
             self.find_gaps(recovered, &mut parts);
+            self.find_lost_head(recovered, &mut parts);
+            self.find_lost_end(recovered, &mut parts);
             self.find_lost_prepares(recovered, &mut parts);
         }
         parts.into_values().collect()
@@ -186,12 +188,62 @@ impl RocksdbRow {
             let why = format!("{what}, and a later log was begun, which proves that it had writes");
             parts.entry(number).or_insert_with(|| MissingPart::of(number, number, why, recovered));
         }
-        let Some((&next, _)) = begun.range(oldest..).next().filter(|(next, _)| **next > oldest) else { return };
+        let named = begun.range(oldest..).next().map(|(number, _)| *number).filter(|next| *next > oldest);
+        let Some(next) = named.into_iter().chain(self.log_with_one_before(recovered)).min() else { return };
         if !self.logs.range(oldest..next).any(|(_, log)| log.has_records) {
             let why = format!("is missing or empty, and so is every log up to log {next}; the MANIFEST needs one");
             let through = FileNumber(next.0 - 1);
             parts.entry(oldest).or_insert_with(|| MissingPart::of(oldest, through, why, recovered));
         }
+    }
+
+    /// A log that another one was begun before, which has changes and is kept for a family. The first log of an open, older than its
+    /// OPTIONS file, has none before it, and unlogged writes are flushed while it is empty. Before RocksDB noted which logs it
+    /// keeps, it let go of logs that families without changes name.
+    fn log_with_one_before(&self, recovered: &Recovered) -> Option<FileNumber> {
+        let (kept, options) = (recovered.min_log_to_keep, recovered.rocksdb_logs.options);
+        let named = || recovered.families.iter().map(|family| family.log_number);
+        let with_changes = self.logs.iter().filter(|(_, log)| log.first.is_some()).map(|(number, _)| *number);
+        let is_needed = kept.0 > 0 && options.0 > 0 && named().any(|log| log == kept);
+        named().chain(with_changes).filter(|log| is_needed && *log > kept.max(options)).min()
+    }
+
+    /// Numbers that are missing before the first log, where RocksDB has let no log go yet: no family has been flushed.
+    fn find_lost_head(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
+        let known = &recovered.rocksdb_logs;
+        // A repair without a MANIFEST, whose number is 0 then, cannot know.
+        let is_known = recovered.manifest.0 > 0 && known.begun.is_empty();
+        let has_let_none_go = is_known && recovered.oldest_rocksdb_log() == FileNumber(0);
+        let with_changes = self.logs.iter().find_map(|(number, log)| Some((*number, log.first?)));
+        let Some((log, first)) = with_changes.filter(|_| has_let_none_go) else { return };
+        let is_told = self.has_unlogged || parts.range(..log).next().is_some();
+        let may_hold = known.flushes_may_hold(SeqNo(known.imported.0.saturating_add(1)), first);
+        if is_told || may_hold || may_lack_numbers(recovered, log) {
+            return;
+        }
+        let why = format!(
+            "begins with number {first}, and no log was let go: a log before it is lost, or the writes before went to no log \
+             (disableWAL)"
+        );
+        parts.entry(log).or_insert_with(|| MissingPart::of(log, FileNumber(log.0 - 1), why, recovered));
+    }
+
+    /// Numbers that are missing between the last log and a table of later ones.
+    fn find_lost_end(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
+        let known = &recovered.rocksdb_logs;
+        let Some((&log, read)) = self.logs.iter().rfind(|(_, log)| log.first.is_some()) else { return };
+        let Some(next) = read.next.filter(|next| *next < known.given) else { return };
+        let is_told = self.has_unlogged || read.is_damaged || parts.range(log..).next().is_some();
+        let may_hold = next <= known.imported || known.has_flushed(next) || known.flushes_may_hold(next, known.given);
+        if is_told || may_hold || may_lack_numbers(recovered, log) {
+            return;
+        }
+        let why = format!(
+            "ends before number {next}, and the MANIFEST names a table of number {}: the log's end or a log is lost, or the \
+             writes between went to no log (disableWAL)",
+            known.given
+        );
+        parts.insert(log, MissingPart::of(log, FileNumber(u64::MAX), why, recovered));
     }
 
     /// Numbers that are missing between two logs. Writes that went to no log explain them where such writes show elsewhere, or
@@ -254,6 +306,12 @@ impl RocksdbRow {
 fn may_have_no_numbers(recovered: &Recovered, log: FileNumber) -> bool {
     let has_no_numbers = |meta: &FileMeta| meta.smallest_seq == SeqNo::ZERO && meta.number > log;
     recovered.manifest > log && recovered.tables().any(has_no_numbers)
+}
+
+/// As [`may_have_no_numbers`], of numbers behind those of the log. An open begins its MANIFEST right behind its log: such a one tells
+/// them all.
+fn may_lack_numbers(recovered: &Recovered, log: FileNumber) -> bool {
+    recovered.manifest.0 > log.0 + 1 && may_have_no_numbers(recovered, log)
 }
 
 impl MissingPart {

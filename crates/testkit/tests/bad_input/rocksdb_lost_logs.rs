@@ -1,0 +1,263 @@
+//! RocksDB's logs of which one is gone, cut off or exchanged, where other files prove it: the numbers of tables, the files that an
+//! open writes, and the state with which a MANIFEST is begun anew. Healthy directories that look alike leave no doubt.
+
+use std::sync::Arc;
+
+use base::{FamilyId, FileNumber, SeqNo};
+use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use testkit::engine::{Db, ErrorKind, OpenOptions, repair};
+use testkit::run::DIR;
+use vfs::{MemoryVfs, Vfs};
+
+use crate::common::copy;
+use crate::rocksdb_rows::{
+    F, MANIFEST, OPTIONS_TEXT, append, back_up, begun, cut, database, doubts, edit, flushed, is_told_for_f, is_whole,
+    kept_from, log_path, options, path, put,
+};
+
+/// Numbers of tables, from the first to the last, that `family` got by a flush that named a log, or otherwise. A compaction left
+/// nothing of them.
+fn table(family: FamilyId, numbers: (u64, u64), log: Option<u64>) -> [Vec<u8>; 2] {
+    let came = edit(|edit| {
+        (edit.family, edit.log_number) = (family, log.map(FileNumber));
+        edit.last_seq = Some(SeqNo(numbers.1));
+        edit.added = vec![(0, Default::default())];
+        let (_, meta) = edit.added.first_mut().unwrap();
+        (meta.number, meta.file_bytes) = (FileNumber(11), 1);
+        (meta.smallest_seq, meta.largest_seq) = (SeqNo(numbers.0), SeqNo(numbers.1));
+        let key = [b"t".to_vec(), (numbers.0 << 8 | 1).to_le_bytes().to_vec()].concat();
+        (meta.smallest, meta.largest) = (key.clone(), key);
+    });
+    [came, edit(|edit| (edit.family, edit.deleted) = (family, vec![(0, FileNumber(11))]))]
+}
+
+fn lose(vfs: &MemoryVfs, number: u64) {
+    vfs.remove_file(&log_path(number)).unwrap();
+}
+
+fn write_options(vfs: &MemoryVfs, number: u64) {
+    vfs.write_file(&path(&format!("OPTIONS-{}", FileNumber(number))), OPTIONS_TEXT.as_bytes()).unwrap();
+}
+
+/// As `database`, but that the MANIFEST was begun anew behind all logs. "default" was flushed for log `flushed_to`.
+fn anew(flushed_to: u64, options: u64) -> Arc<MemoryVfs> {
+    let vfs = begun(20);
+    append(&vfs, &path("MANIFEST-000020"), &[flushed(FamilyId::DEFAULT, flushed_to, 3), kept_from(4)]);
+    for (number, first) in [(4, 1), (10, 4)] {
+        append(&vfs, &log_path(number), &[put(first), put(first + 1), put(first + 2)]);
+    }
+    write_options(&vfs, options);
+    vfs
+}
+
+#[test]
+fn log_lost_before_the_manifest_was_begun_anew_is_missed() {
+    for flushed_to in [10, 12] {
+        let vfs = anew(flushed_to, 7);
+        assert!(doubts(&vfs, "whole").is_empty());
+        lose(&vfs, 4);
+        is_told_for_f(&vfs, &format!("flushed to log {flushed_to}"));
+    }
+}
+
+/// An open names a number behind the last log, and then unlogged writes of one family are flushed while its log is empty.
+#[test]
+fn first_log_of_an_open_has_none_before_it() {
+    let vfs = anew(10, 12);
+    lose(&vfs, 4);
+    assert!(doubts(&vfs, "log 10 is older than OPTIONS").is_empty());
+}
+
+#[test]
+fn first_log_is_missed_where_none_was_let_go() {
+    let begin = || {
+        let vfs = begun(5);
+        append(&vfs, &log_path(4), &[put(1), put(2), put(3)]);
+        append(&vfs, &log_path(10), &[put(4)]);
+        vfs
+    };
+    assert!(doubts(&begin(), "whole").is_empty());
+    let vfs = begin();
+    lose(&vfs, 4);
+    assert!(!doubts(&vfs, "the first is gone").is_empty());
+    append(&vfs, &path(MANIFEST), &[kept_from(5)]);
+    assert!(doubts(&vfs, "it was let go").is_empty());
+    // Imported tables bring numbers of another database.
+    let vfs = begin();
+    lose(&vfs, 4);
+    append(&vfs, &path(MANIFEST), &table(F, (2, 3), None));
+    assert!(doubts(&vfs, "imported").is_empty());
+}
+
+/// A table that was ingested behind the log's end has a number that tells how many writes came before it.
+#[test]
+fn end_of_the_last_log_is_missed_where_a_table_came_later() {
+    let begin = |tables: &[[Vec<u8>; 2]], puts: &[u64]| {
+        let vfs = begun(5);
+        append(&vfs, &path(MANIFEST), &tables.concat());
+        append(&vfs, &log_path(4), &puts.iter().map(|seq| put(*seq)).collect::<Vec<_>>());
+        vfs
+    };
+    let ingested = |number| table(FamilyId::DEFAULT, (number, number), None);
+    let whole = begin(&[ingested(6)], &[1, 2, 3, 4, 5]);
+    assert!(doubts(&whole, "whole").is_empty());
+    cut(&whole, 4, 2);
+    assert!(!doubts(&whole, "cut between two records").is_empty());
+    let torn = begin(&[ingested(6)], &[1, 2, 3, 4, 5]);
+    torn.truncate(&log_path(4), 25 * 2 + 9).unwrap();
+    assert!(!doubts(&torn, "cut off").is_empty());
+    let flushed = || table(FamilyId::DEFAULT, (6, 6), Some(10));
+    assert!(!doubts(&begin(&[flushed()], &[1, 2]), "a flush").is_empty());
+    for (what, tables, puts) in [
+        ("unlogged writes", vec![ingested(6)], vec![1, 3]),
+        ("an ingest into another family", vec![table(F, (6, 6), None)], vec![1, 2]),
+        ("tables that fill the gap", vec![table(F, (3, 5), Some(10)), ingested(6)], vec![1, 2]),
+        ("a table on both sides", vec![table(F, (2, 5), Some(10)), ingested(6)], vec![1, 2]),
+        ("an import before", vec![table(F, (500, 600), None), ingested(601)], vec![1, 2]),
+    ] {
+        assert!(doubts(&begin(&tables, &puts), what).is_empty(), "{what}");
+    }
+}
+
+/// RocksDB begins a log, then the MANIFEST, and writes OPTIONS last. A copy has no IDENTITY.
+#[test]
+fn only_log_of_an_original_is_missed() {
+    let begin = |logs: bool| {
+        let vfs = begun(5);
+        vfs.write_file(&path("IDENTITY"), b"5a6f0c1e-0000-4000-8000-000000000001").unwrap();
+        write_options(&vfs, 7);
+        if logs {
+            append(&vfs, &log_path(4), &[put(1)]);
+        }
+        vfs
+    };
+    assert!(doubts(&begin(true), "whole").is_empty());
+    let vfs = begin(false);
+    let error = Db::open(DIR, &options(&copy(&vfs))).err().expect("its log is gone");
+    let names = |what: &str| error.message().contains(what);
+    assert!(error.kind() == ErrorKind::Corruption && names("OPTIONS-000007") && names("IDENTITY"), "{error}");
+    assert!(!is_whole(&vfs) && !repair(DIR, &options(&copy(&vfs))).unwrap().lost_nothing());
+    // RocksDB's repair leaves its first MANIFEST, and makes no log.
+    let repaired = copy(&vfs);
+    repaired.write_file(&path("MANIFEST-000001"), b"").unwrap();
+    assert!(doubts(&repaired, "after a repair of RocksDB's").is_empty());
+    vfs.remove_file(&path("IDENTITY")).unwrap();
+    assert!(doubts(&vfs, "a copy").is_empty());
+}
+
+/// What a flush for the later log brought to tables has smaller numbers than that log.
+#[test]
+fn old_log_in_the_place_of_a_later_one_is_told_and_passed_over() {
+    let begin = || {
+        let vfs = begun(5);
+        let tables = [table(FamilyId::DEFAULT, (1, 3), Some(10)), table(F, (1, 3), Some(10))].concat();
+        append(&vfs, &path(MANIFEST), &[tables, vec![kept_from(10)]].concat());
+        append(&vfs, &log_path(10), &[put(4)]);
+        vfs
+    };
+    assert!(doubts(&begin(), "whole").is_empty());
+    let vfs = begin();
+    lose(&vfs, 10);
+    append(&vfs, &log_path(10), &[put(1), put(2), put(3)]);
+    assert!(!is_whole(&vfs));
+    let error = Db::open(DIR, &options(&copy(&vfs))).err().expect("its numbers are in tables");
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Unsupported, Some(&*log_path(10))), "{error}");
+    let report = repair(DIR, &options(&copy(&vfs))).unwrap();
+    assert!(report.doubts.len() == 1 && report.doubts[0].family.is_none(), "{report}");
+}
+
+/// Nobody else tells those who read with whatever can be read.
+#[test]
+fn readers_are_told_of_a_missing_log() {
+    for bears in [false, true] {
+        let reading = |vfs: &Arc<MemoryVfs>| {
+            let mut how = OpenOptions { read_only: true, adopt_rocksdb: false, ..options(vfs) };
+            how.bear_damage = bears;
+            Db::open(DIR, &how).unwrap().recovery_doubts().len()
+        };
+        let vfs = database();
+        assert_eq!(reading(&vfs), 0);
+        lose(&vfs, 4);
+        assert_eq!(reading(&vfs), 1, "bears damage: {bears}");
+    }
+}
+
+/// A restore that keeps the logs of `there` over the backup of `backed_up`, whose meta file tells the number `last`.
+fn restored(there: &Arc<MemoryVfs>, backed_up: &MemoryVfs, last: u64) -> base::Result<()> {
+    let made = copy(backed_up);
+    for log in [4, 10, 12].map(log_path).iter().filter(|log| made.exists(log).unwrap()) {
+        made.remove_file(log).unwrap();
+    }
+    back_up(there, &made, last);
+    let before = there.all_files();
+    let how = BackupOptions { vfs: there.clone(), ..BackupOptions::default() };
+    let kept = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+    let result = BackupEngine::open("/backups", &how).unwrap().restore(1, DIR, &kept);
+    assert!(result.is_ok() || before.iter().all(|file| there.exists(file).unwrap()), "nothing is deleted");
+    result
+}
+
+#[track_caller]
+fn keeps_no_logs(there: &Arc<MemoryVfs>, backed_up: &MemoryVfs, last: u64) {
+    let error = restored(there, backed_up, last).expect_err("writes would go");
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+}
+
+/// No number is missing in the logs: "f" was flushed since the backup, and its log was let go.
+#[test]
+fn restore_keeps_no_logs_where_one_was_let_go_that_the_backup_needs() {
+    let backups = [(database(), path(MANIFEST), 6), (anew(12, 7), path("MANIFEST-000020"), 3)];
+    for (backed_up, manifest, last) in backups {
+        let there = copy(&backed_up);
+        [4, 10].iter().for_each(|log| lose(&there, *log));
+        append(&there, &manifest, &[flushed(F, 12, last), kept_from(12)]);
+        if !there.exists(&log_path(12)).unwrap() {
+            append(&there, &log_path(12), &[put(last + 1)]);
+        }
+        keeps_no_logs(&there, &backed_up, last);
+    }
+}
+
+/// RocksDB's meta file counts what was in the logs, and the backup has none.
+#[test]
+fn restore_keeps_no_logs_for_a_backup_that_lacks_what_was_in_them() {
+    let backed_up = begun(5);
+    append(&backed_up, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 10, 1), flushed(F, 10, 1), kept_from(10)]);
+    let there = copy(&backed_up);
+    append(&there, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 12, 2), flushed(F, 12, 2), kept_from(12)]);
+    append(&there, &log_path(12), &[]);
+    keeps_no_logs(&there, &backed_up, 2);
+    // With the log it is all there.
+    let there = copy(&backed_up);
+    append(&there, &log_path(10), &[put(2)]);
+    restored(&there, &backed_up, 2).unwrap();
+}
+
+/// RocksDB leaves a table of another database the numbers that it has, and notes no external file.
+#[test]
+fn restore_keeps_no_logs_over_a_table_of_another_database() {
+    let backed_up = begun(5);
+    append(&backed_up, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 10, 3), flushed(F, 10, 3), kept_from(10)]);
+    let made = OpenOptions { vfs: backed_up.clone(), ..OpenOptions::create_if_missing() };
+    let other = Db::open("/other", &made).unwrap();
+    other.put(&other.default_family(), b"m", b"v", &Default::default()).unwrap();
+    other.flush(&[&other.default_family()]).unwrap();
+    drop(other);
+    let tables = backed_up.all_files().into_iter().filter(|file| file.starts_with("/other"));
+    let table = tables.into_iter().find(|file| file.extension().is_some_and(|end| end == "sst")).unwrap();
+    let bytes = backed_up.read_file(&table).unwrap();
+    let there = copy(&backed_up);
+    there.write_file(&path("000035.sst"), &bytes).unwrap();
+    let named = edit(|edit| {
+        edit.next_file = Some(FileNumber(36));
+        edit.added = vec![(6, Default::default())];
+        let (_, meta) = edit.added.first_mut().unwrap();
+        (meta.number, meta.file_bytes) = (FileNumber(35), bytes.len() as u64);
+        let key = [b"m".to_vec(), 1u64.to_le_bytes().to_vec()].concat();
+        (meta.smallest, meta.largest) = (key.clone(), key);
+    });
+    append(&there, &path(MANIFEST), &[named]);
+    append(&there, &log_path(10), &[put(4)]);
+    let error = restored(&there, &backed_up, 3).unwrap_err();
+    assert!(error.message().contains("was ingested since"), "{error}");
+}
