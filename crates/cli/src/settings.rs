@@ -189,10 +189,13 @@ impl Settings {
             }
             Some(text) if is_file_name(text) => {
                 let mut read = read_file(&**vfs, Path::new(text), &self)?;
-                // A file of another database does not tell how these values are stored.
+                // A file of another database does not tell how these values are stored. The MANIFEST does, and --ttl.
+                let current = |dir: &Path| dir.join(file_name::format(FileType::Current, FileNumber(0)));
+                let is_there = dir.map_or(Ok(false), |dir| vfs.exists(&current(dir)))?;
                 for (name, options) in &mut read.0.families {
                     let known = self.families.iter().find(|(known, _)| known == name);
-                    options.value_times = known.map_or(options.value_times, |(_, stored)| stored.value_times);
+                    let or = options.value_times && !is_there;
+                    options.value_times = known.map_or(or, |(_, stored)| stored.value_times);
                 }
                 read
             }

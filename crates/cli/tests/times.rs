@@ -120,7 +120,24 @@ fn ttl_of_options_is_refused_for_plain_values() {
         refused.contains("values that are there carry no time") && refused.contains("value_times=true"),
         "{refused}"
     );
-    assert_eq!(place.spillway(&["get", "k", "--db", "db"]).ok(), "plain value\n");
+    let is_plain = |db: &str| assert_eq!(place.spillway(&["get", "k", "--db", db]).ok(), "plain value\n");
+    is_plain("db");
+    // A takeover of RocksDB's directory goes by its own options.
+    place.spillway(&["export", "--to", "exported", "--db", "db"]).ok();
+    let adopt = ["put", "l", "v", "--db", "exported", "--adopt", "--options", "value_ttl_s=3600"];
+    assert!(place.spillway(&adopt).fails().contains("values that are there carry no time"));
+    is_plain("exported");
+    // A repair leaves it out.
+    place.spillway(&["repair", "db", "--options", "value_ttl_s=3600"]).ok();
+    place.spillway(&["compact", "--force", "--db", "db"]).ok();
+    is_plain("db");
+    // A file of options takes the place of lost ones.
+    place.spillway(&["put", "k", "v", "--db", "other", "--create", "--options", "value_ttl_s=3600"]).ok();
+    std::fs::copy(place.newest_file("other", "OPTIONS-"), place.path("given")).unwrap();
+    std::fs::remove_file(place.newest_file("db", "OPTIONS-")).unwrap();
+    let refused = place.spillway(&["put", "l", "v", "--db", "db", "--options", "given"]).fails();
+    assert!(refused.contains("values that are there carry no time"), "{refused}");
+    is_plain("db");
 }
 
 /// An export is RocksDB's directory. A takeover of it finds the note again.

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use base::options::known::IGNORE_UNSUPPORTED;
-use base::options::{DbOptions, OptionsFile, whole};
+use base::options::{DbOptions, FamilyOptions, OptionsFile, whole};
 use base::{Error, ErrorKind, Result, note};
 
 use crate::database::handle::OpenOptions;
@@ -30,9 +30,10 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &mut Recovered
         info_log: None,
         ..DbOptions::default()
     };
-    // The caller's options supply the objects that the file only names.
-    let read = whole::check_whole(&text)
-        .and_then(|()| OptionsFile::read(&text, start, &|family| options.family_or_others(family), true));
+    // The caller's options supply the objects that the file only names. Whether values carry times the file alone tells.
+    let objects =
+        |family: &str| FamilyOptions { value_ttl_s: 0, value_times: false, ..options.family_or_others(family) };
+    let read = whole::check_whole(&text).and_then(|()| OptionsFile::read(&text, start, &objects, true));
     match read {
         Ok((mut file, warnings)) => {
             for family in &mut recovered.families {

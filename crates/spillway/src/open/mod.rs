@@ -478,11 +478,15 @@ impl<'a> Opening<'a> {
     fn open_families(&mut self) -> Result<()> {
         let (dir, stored) = (&self.context.dir, self.recovered.families.clone());
         families::check_named(dir, self.options, &stored)?;
-        let is_there = self.recovered.manifest.0 > 0 && !self.is_repairs;
+        let is_there = self.recovered.manifest.0 > 0;
         for family in &stored {
-            let Some(options) = families::options_of(self.options, family)? else { continue };
-            if is_there {
-                families::check_times(dir, &*self.context.vfs, &options, &family.name)?;
+            let Some(mut options) = families::options_of(self.options, family)? else { continue };
+            if is_there && let Err(refused) = families::check_times(dir, &*self.context.vfs, &options, &family.name) {
+                if !self.is_repairs {
+                    return Err(refused);
+                }
+                note::warn!(%refused, "the repair leaves the ttl out");
+                options.value_ttl_s = 0;
             }
             let state = self.open_family(family, options)?;
             self.families.insert(family.id, state);

@@ -207,6 +207,9 @@ call_options! {
     allow_db_generated_files: bool;
     /// Fails with `Busy` if the ingest would wait for flushes, compactions or another ingest.
     no_slowdown: bool;
+    /// The tables' values carry times, though nothing in the tables says so: [`Family::table_writer`](crate::Family::table_writer) of
+    /// an early version wrote them, or RocksDB's `DBWithTTL` did.
+    value_times: bool;
 }
 
 call_options! {
