@@ -233,3 +233,12 @@ fn a_database_that_is_open_elsewhere_can_be_read_and_not_written() {
     assert!(holder.wait().unwrap().success());
     assert_eq!(place.spillway(&["get", "held", "--db", "db"]).ok(), "yes\n");
 }
+
+#[test]
+fn a_link_leads_to_a_database() {
+    let place = Place::new();
+    place.spillway(&["put", "a", "1", "--db", "db", "--create"]).ok();
+    std::os::unix::fs::symlink(place.path("db"), place.path("link")).unwrap();
+    place.spillway(&["put", "b", "2", "--db", "link"]).ok();
+    assert_eq!(place.spillway(&["scan", "--db", "db"]).ok(), "a\t1\nb\t2\n");
+}

@@ -128,7 +128,8 @@ fn ttl_of_options_is_refused_for_plain_values() {
     assert!(place.spillway(&adopt).fails().contains("values that are there carry no time"));
     is_plain("exported");
     // A repair leaves it out.
-    place.spillway(&["repair", "db", "--options", "value_ttl_s=3600"]).ok();
+    let repaired = place.spillway(&["repair", "db", "--options", "value_ttl_s=3600"]);
+    assert!(repaired.code == Some(0) && repaired.err.contains("the repair leaves the ttl out"), "{repaired:?}");
     place.spillway(&["compact", "--force", "--db", "db"]).ok();
     is_plain("db");
     // A file of options takes the place of lost ones.

@@ -1,10 +1,9 @@
 //! Public interface to the process's threads: an Env and the sizes of its pools.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, LazyLock, OnceLock, Weak};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
-use base::Result;
+use base::{Error, Result};
 use parking_lot::Mutex;
 use vfs::{Origin, RealVfs, Vfs};
 
@@ -29,6 +28,9 @@ const READ_THREADS: usize = 16;
 /// Idle time after which a thread ends. Long: `malloc` hands the arenas of ended threads to new ones, and a pool's thread that
 /// starts between two of the program's keeps an arena full of freed blocks from them.
 const IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// Where threads of an Env were first used, before any fork.
+static FIRST_USE: OnceLock<Origin> = OnceLock::new();
 
 /// Sizes of an Env's pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,8 +62,7 @@ impl EnvOptions {
 ///
 /// [`Env::default`] is the Env of the process. Clones are the same Env. Threads start when there is work and end when
 /// they are idle, so sizes are upper bounds. `max_background_jobs` bounds the jobs of one database; opening a database
-/// makes a pool at least that large. In a forked child the Envs of its parent have no threads: [`Env::default`] of the child
-/// takes their place.
+/// makes a pool at least that large.
 ///
 /// ```
 /// use spillway::{Env, EnvOptions, Options};
@@ -76,7 +77,6 @@ pub struct Env(pub(super) Arc<Shared>);
 
 /// Pools and timer of an Env.
 pub(super) struct Shared {
-    origin: Origin,
     pools: PerLane<Arc<Pool>>,
     pub timer: Arc<Timer>,
 }
@@ -95,13 +95,8 @@ impl Shared {
 impl Default for Env {
     /// The Env of the process.
     fn default() -> Self {
-        static PROCESS: ArcSwapOption<Shared> = ArcSwapOption::const_empty();
-        let is_here = |kept: &&Arc<Shared>| kept.origin.is_here();
-        let kept_or_new = |kept: &Option<Arc<Shared>>| {
-            kept.as_ref().filter(is_here).cloned().or_else(|| Some(Env::new(EnvOptions::default()).0))
-        };
-        PROCESS.rcu(kept_or_new);
-        Env(PROCESS.load_full().expect("it is never taken out"))
+        static PROCESS: LazyLock<Env> = LazyLock::new(|| Env::new(EnvOptions::default()));
+        PROCESS.clone()
     }
 }
 
@@ -125,7 +120,7 @@ impl Env {
         };
         let timer = Timer::new(vfs, idle_max);
         let pools = PerLane::new(|lane| Pool::new(lane, timer.clone(), size(lane)));
-        Env(Arc::new(Shared { origin: Origin::here(), pools, timer }))
+        Env(Arc::new(Shared { pools, timer }))
     }
 
     /// Maximum of concurrent flush threads.
@@ -150,15 +145,24 @@ impl Env {
         self.0.pool(Lane::LowCompaction).set_size(threads);
     }
 
-    /// This Env, or the process's own if a fork left its threads behind.
-    fn here(&self) -> Env {
-        if self.0.origin.is_here() { self.clone() } else { Env::default() }
+    /// Refuses to use threads in a child of a process that used some. The list of waiting threads that locks share is the parent's:
+    /// a wait in the child may never end.
+    ///
+    /// # Errors
+    /// `Unsupported`.
+    pub(crate) fn check_process() -> Result<()> {
+        match FIRST_USE.get() {
+            Some(origin) if !origin.is_here() => Err(Error::unsupported(
+                "this process was forked from one that has had a database open for writing, and cannot open one for writing itself",
+            )
+            .advise("fork before the first open, or start another program (exec)")),
+            _ => Ok(()),
+        }
     }
 
     /// Helper threads for parts of a caller's work. Grows the pool to at least `count`.
     pub(crate) fn helpers(&self, count: usize) -> Helpers {
-        let env = self.here();
-        let pool = env.0.pool(Lane::Parts);
+        let pool = self.0.pool(Lane::Parts);
         pool.need(count);
         Helpers::new(pool, count)
     }
@@ -166,8 +170,7 @@ impl Env {
     /// Runs a read, which may wait for the disk, on a thread of the Env; on the caller if none can be started.
     #[doc(hidden)]
     pub fn run_read(&self, read: Box<dyn FnOnce() + Send>) {
-        let env = self.here();
-        let pool = env.0.pool(Lane::Reads);
+        let pool = self.0.pool(Lane::Reads);
         let turn = Arc::new(Read(Mutex::new(Some(read))));
         pool.push(turn.clone());
         if pool.start_threads() != Started::All {
@@ -191,11 +194,11 @@ impl Env {
         limits: Limits,
         upkeep: Arc<Signal>,
     ) -> Result<Arc<Registration>> {
-        let env = self.here().0;
-        let registration = Registration::new(env.clone(), client, limits, upkeep);
-        env.timer.begin(&env)?;
-        env.pool(Lane::Flush).need(limits.flushes);
-        env.pool(limits.compaction_lane).need(limits.compactions);
+        FIRST_USE.get_or_init(Origin::here);
+        let registration = Registration::new(self.0.clone(), client, limits, upkeep);
+        self.0.timer.begin(&self.0)?;
+        self.0.pool(Lane::Flush).need(limits.flushes);
+        self.0.pool(limits.compaction_lane).need(limits.compactions);
         Ok(registration)
     }
 }

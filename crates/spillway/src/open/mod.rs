@@ -16,7 +16,7 @@ use vfs::{FileKind, LockGuard, Origin, Vfs};
 
 use crate::background::caught::caught;
 use crate::background::tasks::Tasks;
-use crate::background::{RateLimiter, Throttle};
+use crate::background::{Env, RateLimiter, Throttle};
 use crate::core::context::{Context, FileNumbers, log_dir, own_dirs};
 use crate::core::doubt::Doubts;
 use crate::core::family::FamilySet;
@@ -85,6 +85,9 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
         backup_dirs::check_is_outside(&*options.vfs, own)?;
     }
     let lock = if options.read_only { None } else { Some(take_directory(dir, options)?) };
+    if lock.is_some() && !options.vfs.runs_inline() {
+        Env::check_process()?;
+    }
     // After the lock: the event log of another owner must not be rotated.
     let info_log = match &options.secondary {
         Some(own_dir) => InfoLog::new(&options.vfs, own_dir, &options.db, false),
@@ -266,8 +269,8 @@ fn take_directory(dir: &Path, options: &OpenOptions) -> Result<Box<dyn LockGuard
         }
     } else {
         match options.vfs.metadata(dir) {
-            Ok(found) if found.kind == FileKind::Directory => {}
-            Ok(_) => return Err(no_directory(dir)),
+            Ok(found) if found.kind == FileKind::File => return Err(no_directory(dir)),
+            Ok(_) => {} // a link is followed
             Err(error) if error.is_not_found() => return Err(start::no_database(dir)),
             Err(error) => return Err(error),
         }
@@ -485,7 +488,7 @@ impl<'a> Opening<'a> {
                 if !self.is_repairs {
                     return Err(refused);
                 }
-                note::warn!(%refused, "the repair leaves the ttl out");
+                note::warn!("the repair leaves the ttl out: {refused}");
                 options.value_ttl_s = 0;
             }
             let state = self.open_family(family, options)?;

@@ -75,10 +75,10 @@ pub(super) struct FileLock {
 impl FileLock {
     pub(super) fn acquire(path: &Path) -> Result<Self> {
         watch_forks();
+        let mut held = held(); // first: a fork in between would leave the descriptor with the child
         let fd = open_fd("open the lock file", path, OFlags::RDWR | OFlags::CREATE)?;
         let stat = rustix::fs::fstat(&fd).map_err(|e| os_error("examine the lock file", path, e))?;
         let id = (i128::from(stat.st_dev), i128::from(stat.st_ino)); // their types differ between systems
-        let mut held = held();
         if let Some(holder) = held.iter().find(|other| other.id == id) {
             return Err(holder.refusal().at_path(path));
         }

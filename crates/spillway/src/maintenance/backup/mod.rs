@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, Result, SeqNo, UserOrder};
-use parking_lot::Mutex;
-use vfs::{LockGuard, RealVfs, Vfs};
+use parking_lot::{Mutex, MutexGuard};
+use vfs::{LockGuard, Origin, RealVfs, Vfs};
 
 use crate::database::handle::Database;
 
@@ -103,6 +103,7 @@ pub struct BackupEngine {
     options: BackupOptions,
     /// Held during each use of the directory.
     turn: Mutex<()>,
+    origin: Origin,
 }
 
 impl BackupEngine {
@@ -131,7 +132,7 @@ impl BackupEngine {
             ));
         }
         let store = Store { vfs: options.vfs.clone(), dir: dir.as_ref().to_owned(), syncs: options.sync };
-        Ok(BackupEngine { store, options: options.clone(), turn: Mutex::default() })
+        Ok(BackupEngine { store, options: options.clone(), turn: Mutex::default(), origin: Origin::here() })
     }
 
     /// The directory of the backups.
@@ -165,12 +166,21 @@ impl BackupEngine {
         self.change(|store| store.collect_garbage(&[]))
     }
 
+    /// # Errors
+    /// `Closed`: the handle is of the process that this one was forked from, and so are the backups.
+    fn take_turn(&self) -> Result<MutexGuard<'_, ()>> {
+        if self.origin.is_here() {
+            return Ok(self.turn.lock());
+        }
+        Err(Error::closed("the backups were opened before a fork, and are the parent process's").at_path(self.dir()))
+    }
+
     /// Returns the undamaged backups, with all their files present, oldest first.
     ///
     /// # Errors
     /// Reading the directory fails.
     pub fn backups(&self) -> Result<Vec<BackupInfo>> {
-        let _turn = self.turn.lock();
+        let _turn = self.take_turn()?;
         Ok(self.store.load_all()?.into_iter().filter_map(Result::ok).map(|backup| backup.info()).collect())
     }
 
@@ -179,7 +189,7 @@ impl BackupEngine {
     /// # Errors
     /// Reading the directory fails.
     pub fn damaged_backups(&self) -> Result<Vec<DamagedBackup>> {
-        let _turn = self.turn.lock();
+        let _turn = self.take_turn()?;
         let ids = self.store.ids()?;
         let loaded = ids.into_iter().map(|id| (id, self.store.load(id)));
         Ok(loaded.filter_map(|(id, backup)| Some(DamagedBackup { id, error: backup.err()? })).collect())
@@ -191,7 +201,7 @@ impl BackupEngine {
     /// # Errors
     /// Reading the directory fails.
     pub fn unfinished_backups(&self) -> Result<Vec<DamagedBackup>> {
-        let _turn = self.turn.lock();
+        let _turn = self.take_turn()?;
         self.store.unfinished()
     }
 
@@ -201,7 +211,7 @@ impl BackupEngine {
     /// # Errors
     /// `Corruption`: a file is damaged or missing; the error names it. `InvalidArgument`: no such backup.
     pub fn verify(&self, id: BackupId) -> Result<()> {
-        let _turn = self.turn.lock();
+        let _turn = self.take_turn()?;
         copy::verify(&self.store, &self.options, self.store.load(id)?)
     }
 
@@ -215,7 +225,7 @@ impl BackupEngine {
     /// logs do not follow the backup, lack a file they name or a write that the existing MANIFEST knows, or lie where an
     /// unfinished restore did not keep them, or if that MANIFEST cannot be read; then nothing is changed.
     pub fn restore(&self, id: BackupId, db_dir: impl AsRef<Path>, options: &RestoreOptions) -> Result<()> {
-        let _turn = self.turn.lock();
+        let _turn = self.take_turn()?;
         restore::restore(&self.store, &self.options, self.store.load(id)?, db_dir.as_ref(), options)
     }
 
@@ -235,7 +245,7 @@ impl BackupEngine {
     /// # Errors
     /// As [`restore`](Self::restore). `InvalidArgument`: there is none; the error names the damaged ones.
     pub fn restore_latest(&self, db_dir: impl AsRef<Path>, options: &RestoreOptions) -> Result<BackupId> {
-        let _turn = self.turn.lock();
+        let _turn = self.take_turn()?;
         let latest = self.store.latest()?;
         let id = latest.id;
         restore::restore(&self.store, &self.options, latest, db_dir.as_ref(), options)?;
@@ -271,7 +281,7 @@ impl BackupEngine {
 
     /// Calls `work` under the thread lock and the directory's file lock.
     fn change<R>(&self, work: impl FnOnce(&Store) -> Result<R>) -> Result<R> {
-        let _turn = self.turn.lock();
+        let _turn = self.take_turn()?;
         self.store.create_dirs()?;
         let _lock: Box<dyn LockGuard> = self.store.vfs.lock(&self.store.dir.join(LOCK_NAME))?;
         work(&self.store)
