@@ -68,8 +68,11 @@ fn options_by_text_go_where_they_belong_and_wrong_ones_are_errors_of_the_open() 
 fn damaged_stored_options_are_an_error_with_a_way_on() {
     let dir = tempfile::tempdir().unwrap();
     drop(Db::open(dir.path()).unwrap());
-    std::fs::write(dir.path().join("OPTIONS-999999"), "[DBOptions]\n  max_open_files=many\n[CFOptions \"default\"]\n")
-        .unwrap();
+    std::fs::write(
+        dir.path().join("OPTIONS-999999"),
+        "[DBOptions]\n  max_open_files=many\n[CFOptions \"default\"]\n[TableOptions/BlockBasedTable \"default\"]\n",
+    )
+    .unwrap();
     let error = Db::open(dir.path()).unwrap_err();
     assert!(error.to_string().contains("OPTIONS-999999") && error.to_string().contains("line 2"), "{error}");
     drop(Db::open_with(dir.path(), &Options::new().ignore_stored_options(true)).unwrap());
