@@ -68,6 +68,21 @@ const READ_FAILURES: [i32; 1] = [5];
 #[cfg(windows)]
 const READ_FAILURES: [i32; 4] = [23, 27, 30, 1117];
 
+/// What helps against a lack of something, by the system's code of it.
+#[cfg(not(windows))]
+const REMEDIES: [(i32, &str); 3] = [
+    (24, DESCRIPTORS),
+    (23, "the system has all the open files that it may have: raise fs.file-max, or close programs"),
+    (12, MEMORY),
+];
+#[cfg(windows)]
+const REMEDIES: [(i32, &str); 3] = [(4, DESCRIPTORS), (8, MEMORY), (14, MEMORY)];
+
+const DESCRIPTORS: &str = "the process has all the open files that it may have: raise its limit (`ulimit -n`, LimitNOFILE= of \
+                           systemd), or lower max_open_files";
+const MEMORY: &str = "the process gets no more memory: raise its limit (`ulimit -v`, the container's memory, vm.max_map_count), or \
+                      lower the block cache and write_buffer_size";
+
 #[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
@@ -98,16 +113,26 @@ impl Error {
         self.0.offset
     }
 
+    fn io_source(&self) -> Option<&std::io::Error> {
+        self.0.source.as_ref()?.downcast_ref()
+    }
+
     /// True if the file system reported the file as not found.
     pub fn is_not_found(&self) -> bool {
-        let source = self.0.source.as_ref().and_then(|s| s.downcast_ref::<std::io::Error>());
-        source.is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+        self.io_source().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+    }
+
+    /// True if space, descriptors or memory lack: the same call succeeds once there is some.
+    pub fn is_lack(&self) -> bool {
+        let is_known = |code| REMEDIES.iter().any(|(lack, _)| *lack == code);
+        self.kind() == ErrorKind::NoSpace
+            || self.io_source().and_then(std::io::Error::raw_os_error).is_some_and(is_known)
     }
 
     /// True if the storage cannot return bytes that it holds, as of a bad sector. Reading them again fails again.
     pub fn is_read_failure(&self) -> bool {
-        let source = self.0.source.as_ref().and_then(|s| s.downcast_ref::<std::io::Error>());
-        source.and_then(std::io::Error::raw_os_error).is_some_and(|code| READ_FAILURES.contains(&code))
+        let code = self.io_source().and_then(std::io::Error::raw_os_error);
+        code.is_some_and(|code| READ_FAILURES.contains(&code))
     }
 
     /// An error of a kind.
@@ -170,7 +195,12 @@ impl Error {
             K::StorageFull | K::QuotaExceeded | K::FileTooLarge => ErrorKind::NoSpace,
             _ => ErrorKind::Io,
         };
-        Self::new(kind, format!("cannot {doing}")).at_path(path).with_source(source)
+        let remedy = REMEDIES.iter().find(|(code, _)| source.raw_os_error() == Some(*code));
+        let error = Self::new(kind, format!("cannot {doing}")).at_path(path).with_source(source);
+        match remedy {
+            Some((_, remedy)) => error.advise(remedy),
+            None => error,
+        }
     }
 
     /// Adds the file, unless there is one already.
@@ -265,6 +295,17 @@ mod tests {
         let error = Error::io("write", Path::new("/db/000012.sst"), cause).at_offset(4096);
         assert_eq!(error.kind(), ErrorKind::NoSpace);
         assert!(error.to_string().starts_with("cannot write (/db/000012.sst at byte 4096): "));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_lack_of_descriptors_and_memory_says_what_helps() {
+        for (code, remedy) in [(24, "`ulimit -n`"), (23, "fs.file-max"), (12, "`ulimit -v`")] {
+            let error = Error::io("open", Path::new("/db/000012.sst"), std::io::Error::from_raw_os_error(code));
+            assert!(error.is_lack() && error.kind() == ErrorKind::Io && error.to_string().contains(remedy), "{error}");
+        }
+        let other = Error::io("open", Path::new("/db/000012.sst"), std::io::Error::from_raw_os_error(5));
+        assert!(!other.is_lack() && other.to_string().starts_with("cannot open (/db/000012.sst): "), "{other}");
     }
 
     #[test]

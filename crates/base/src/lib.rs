@@ -19,6 +19,7 @@ pub mod key;
 pub mod limits;
 pub mod merge;
 pub mod metrics;
+pub mod name;
 pub mod note;
 pub mod options;
 pub mod pinned;

@@ -1,12 +1,12 @@
 //! Compactions of tables that a program names.
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, c_char, c_int, c_uchar};
+use std::ffi::{c_char, c_int, c_uchar};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use spillway::internal::options::CompressionKind;
-use spillway::internal::{CompactFilesOptions, Error, Family, FileNumber};
+use spillway::internal::{CompactFilesOptions, Error, Family, FileNumber, name};
 
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, Count};
@@ -17,6 +17,7 @@ use crate::database::Database;
 use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::kept::{Kept, keeps_numbers};
+use crate::text::text;
 
 /// `rocksdb_compaction_options_t`.
 pub struct CompactFilesSettings {
@@ -74,10 +75,10 @@ impl Database {
         if call.info.is_given() {
             return Err(Failure::not_implemented("the report of a compaction (compaction_job_info) is not there"));
         }
-        let names: Vec<_> = call.names.texts(call.count).map(CStr::to_string_lossy).collect();
+        let names: Vec<_> = call.names.texts(call.count).map(text).collect();
         let made = self.compact_files(family, settings, &names, call.output_level, call.output_path_id)?;
         if call.made.is_given() {
-            let names: Vec<_> = made.iter().map(|name| Given::text(name).into_raw()).collect();
+            let names: Vec<_> = made.iter().map(|name| Given::text(name::bytes(name)).into_raw()).collect();
             call.made.set(Given::pointers(&names).into_raw());
             call.made_count.set(made.len());
         }
@@ -107,7 +108,7 @@ impl Database {
         let files = names.iter().map(|name| number_of(name.as_ref()));
         let files: BTreeSet<FileNumber> = files.collect::<Result<_, Error>>()?;
         let made = self.db.compact_files(family, &files, output_level, &options)?;
-        let dir = self.db.path().display();
+        let dir = name::of_path(self.db.path());
         Ok(made.iter().map(|number| format!("{dir}/{:06}.sst", number.0)).collect())
     }
 }

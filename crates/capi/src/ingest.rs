@@ -13,7 +13,7 @@ use crate::database::Database;
 use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::kept::{Kept, keeps_numbers};
-use crate::text::{path, utf8};
+use crate::text::{path, text};
 
 /// Options of an ingest. Tables join the family's queue without stalling writers. If a level is needed at once
 /// (`allow_global_seqno` off, `fail_if_not_bottommost_level`), the call finds it.
@@ -75,7 +75,7 @@ fallible! {
     /// Not RocksDB's. How the ingest is ordered against writes: flushable, blocking, flush-first, or direct (TiKV:
     /// allow_write). An unknown name changes nothing.
     fn spillway_ingestexternalfileoptions_set_mode(options: &mut IngestSettings, name: &CStr) {
-        options.options.mode = utf8(name)?.parse()?;
+        options.options.mode = text(name).parse()?;
         Ok(())
     }
 

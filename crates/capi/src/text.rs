@@ -1,14 +1,15 @@
 //! C's text as Rust's.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::failure::Failure;
+use spillway::internal::name;
 
-/// Names and option strings are UTF-8.
-pub fn utf8(text: &CStr) -> Result<&str, Failure> {
-    text.to_str().map_err(|_| Failure::invalid_argument(format!("{text:?} is not UTF-8")))
+/// Names and option strings are arbitrary bytes, too.
+pub fn text(text: &CStr) -> Cow<'_, str> {
+    name::text(text.to_bytes())
 }
 
 /// Paths are arbitrary bytes.

@@ -32,6 +32,11 @@ fn answers() {
 }
 
 #[test]
+fn bytes() {
+    passes("bytes");
+}
+
+#[test]
 fn background() {
     passes("background");
 }

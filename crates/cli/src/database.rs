@@ -1,7 +1,11 @@
 //! Finds and opens the database.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use base::name;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use spillway::internal::config::{Config, ConfiguredDb, Start};
 use spillway::internal::extend::NoLog;
@@ -61,11 +65,16 @@ impl PlaceArgs {
     }
 }
 
+/// Names of families are bytes.
+pub fn name_parser() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(|name| name::text(name.as_bytes()).into_owned())
+}
+
 /// The column family to work on.
 #[derive(clap::Args, Debug)]
 pub struct FamilyArgs {
     /// Column family.
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_FAMILY)]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_FAMILY, value_parser = name_parser())]
     pub family: String,
     /// Values of the family end with the times of their writes, as RocksDB's DBWithTTL writes them, though the database does not say
     /// so. A command that writes notes it in the database, for good.

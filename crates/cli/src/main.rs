@@ -26,6 +26,7 @@ mod long;
 mod make;
 mod man;
 mod manifest;
+mod memory;
 mod metrics;
 mod options;
 mod plan;

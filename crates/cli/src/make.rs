@@ -9,12 +9,11 @@ use spillway::internal::vfs::Vfs;
 use spillway::internal::{FamilyOptions, Result, TableWriter, WrittenTable};
 
 use crate::failure::{Failure, Outcome};
-use crate::human;
 use crate::input::{Input, Record, Skipped};
 use crate::interrupt::Interrupt;
 use crate::progress::{Reading, Step};
 use crate::sort::{MEMORY_BYTES_MIN, Part, SortSettings, Sorted, Sorter};
-use crate::threads;
+use crate::{human, memory, threads};
 
 const MEMORY_BYTES_DEFAULT: u64 = 512 << 20;
 const TARGET_BYTES_DEFAULT: u64 = 64 << 20;
@@ -27,7 +26,8 @@ const PROGRESS_RECORDS: u64 = 4096;
 #[derive(clap::Args, Debug)]
 pub struct MakeArgs {
     /// Memory for sorting, in bytes or with a suffix K, M or G. More records than fit are sorted on disk. The index and filter of
-    /// tables need some megabytes per thread in addition. Default: 512M.
+    /// tables need some megabytes per thread in addition. Default: 512M, or a quarter of the memory that the process's group (a
+    /// container) may take.
     #[arg(long, value_name = "BYTES", value_parser = human::parse_bytes)]
     memory: Option<u64>,
     /// Threads for sorting, merging and writing. Default: one per processor.
@@ -54,7 +54,8 @@ impl MakeArgs {
     }
 
     fn memory_bytes(&self) -> Outcome<u64> {
-        at_least("--memory", self.memory.unwrap_or(MEMORY_BYTES_DEFAULT), MEMORY_BYTES_MIN)
+        let own = memory::limit_bytes().map_or(MEMORY_BYTES_DEFAULT, |limit| MEMORY_BYTES_DEFAULT.min(limit / 4));
+        at_least("--memory", self.memory.unwrap_or(own.max(MEMORY_BYTES_MIN)), MEMORY_BYTES_MIN)
     }
 
     fn target_bytes(&self) -> Outcome<u64> {

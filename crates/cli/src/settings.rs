@@ -281,7 +281,7 @@ fn read_text(vfs: &dyn Vfs, path: &Path) -> Result<String> {
         }
         false => error,
     })?;
-    Ok(whole::text_of(&bytes).map_err(|error| error.at_path(path))?.into_owned())
+    Ok(base::name::text(&bytes).into_owned())
 }
 
 /// Reads a file's options over `over`. Also returns warnings about options without effect.

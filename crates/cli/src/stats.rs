@@ -9,7 +9,7 @@ use spillway::internal::version::recover;
 use spillway::internal::vfs::RealVfs;
 use spillway::internal::{Database, Family};
 
-use crate::database::{Access, PlaceArgs};
+use crate::database::{Access, PlaceArgs, name_parser};
 use crate::failure::{Failure, Outcome};
 use crate::{human, json};
 
@@ -22,7 +22,7 @@ pub struct Args {
     #[command(flatten)]
     place: PlaceArgs,
     /// Shows only this column family.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = name_parser())]
     family: Option<String>,
     /// Prints one property, by RocksDB's name, such as rocksdb.stats.
     #[arg(long, value_name = "NAME")]

@@ -3,6 +3,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use base::name;
+
 /// Replaces control characters, except line ends, by escapes (`\xNN`).
 pub fn printable(text: &str) -> String {
     let mut shown = Vec::with_capacity(text.len());
@@ -42,12 +44,12 @@ fn write_printable(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     let escape = |out: &mut dyn Write, bytes: &[u8]| bytes.iter().try_for_each(|byte| write!(out, "\\x{byte:02x}"));
     for chunk in bytes.utf8_chunks() {
         let mut rest = chunk.valid();
-        while let Some(at) = rest.find(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
+        while let Some(at) = rest.find(|c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || name::is_byte(c)) {
             let (plain, from) = rest.split_at(at);
             out.write_all(plain.as_bytes())?;
             let len = from.chars().next().map_or(0, char::len_utf8);
             let (control, after) = from.split_at(len);
-            escape(out, control.as_bytes())?;
+            escape(out, &name::bytes(control))?;
             rest = after;
         }
         out.write_all(rest.as_bytes())?;

@@ -2,7 +2,7 @@
 //! here change without notice; programs use the items at the crate's root.
 
 pub use base::options::{DbOptions, FamilyOptions};
-pub use base::{Comparator, FamilyId, FileNumber, UserOrder, extend, limits, merge, metrics, options};
+pub use base::{Comparator, FamilyId, FileNumber, UserOrder, extend, limits, merge, metrics, name, options};
 pub use base::{Error, ErrorKind, Pinned, Result, SeqNo, ValueKind, shell};
 pub use table::{BlockCache, PassedOver};
 pub use vfs;

@@ -319,6 +319,11 @@ pub trait JoinHandle: Send {
 /// Access to the system. Paths are absolute, unless the caller chooses a relative one. Files are created with mode
 /// 0600, directories with 0700.
 pub trait Vfs: Send + Sync {
+    /// The same files, of which new ones have these permissions; `None` where files have none.
+    fn with_file_mode(&self, _mode: u32) -> Option<Arc<dyn Vfs>> {
+        None
+    }
+
     /// Opens a file to read.
     fn open(&self, path: &Path) -> Result<Arc<dyn RandomFile>>;
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::options::document::{self, Syntax};
-use crate::options::row::{Load, OptionGroup};
+use crate::options::row::{Load, OptionGroup, Setting};
 use crate::options::{DbOptions, FamilyOptions, kept, string};
 
 /// Sets the options of an option string (`write_buffer_size=64M;block_based_table_factory={block_size=8K}`).
@@ -73,6 +73,21 @@ pub fn set_at_runtime<G: OptionGroup + Clone>(group: &mut G, changes: &[(&str, &
         kept::note_ignore(changes.iter().copied(), load)?;
         changes.iter().try_for_each(|(name, value)| string::set(copy, name, value, load))
     })
+}
+
+/// The options that differ, as [`set_at_runtime`] takes them: names, and the texts in `wanted`. Of a group that differs the
+/// members that do.
+pub fn differences(now: &dyn OptionGroup, wanted: &dyn OptionGroup) -> Vec<(&'static str, String)> {
+    let pairs = now.settings().into_iter().zip(wanted.settings());
+    let changed = pairs.filter(|((_, now), (_, wanted))| now.text() != wanted.text());
+    let text = |now: &dyn Setting, wanted: &dyn Setting| match (now.group(), wanted.group()) {
+        (Some(now), Some(wanted)) => {
+            let members = differences(now, wanted).into_iter();
+            members.map(|(name, text)| format!("{name}={text};")).collect()
+        }
+        _ => wanted.text(),
+    };
+    changed.map(|((row, now), (_, wanted))| (row.name, text(now, wanted))).collect()
 }
 
 fn all_or_nothing<G: OptionGroup + Clone>(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::extend::{Listeners, Logger};
 use crate::options::choices::{CpuPriority, InfoLogLevel, LogBacking, WalRecoveryMode};
+use crate::options::file_mode::FileMode;
 use crate::options::known;
 use crate::options::row::{ANY, at_least, option_table, within};
 use crate::options::string;
@@ -98,6 +99,9 @@ option_table! {
     memtable_as_log_index: bool = false, ANY, Spillway, Fixed;
     /// Bytes above which a batch gets a log file of its own instead of holding up every other writer's publication.
     large_batch_bytes: u64 = 64 * MIB, within(4096.0, 4294000000.0), Spillway, Fixed;
+    /// Permissions of new files, as octal digits; a directory that is made can be entered by those who read them. 0640 lets a
+    /// group read. The umask takes from them. Files that are there stay as they are. No effect on Windows.
+    file_mode: FileMode = FileMode::DEFAULT, ANY, Spillway, Fixed;
     /// The directory of the event log (`LOG`), which then has the database's path in its name; empty for the database's own.
     db_log_dir: String = String::new(), ANY, RocksDb, Fixed;
     /// What the event log takes: lines of this level and above. A logger in its place has a level of its own.

@@ -14,6 +14,7 @@ mod db;
 pub mod dispatcher;
 pub mod document;
 mod family;
+mod file_mode;
 mod filter;
 pub mod ini;
 pub mod kept;
@@ -38,7 +39,7 @@ pub mod whole;
 #[cfg(feature = "config")]
 mod yaml;
 
-pub use apply::{apply_both, apply_document, apply_string, apply_value, keep_both, set_at_runtime};
+pub use apply::{apply_both, apply_document, apply_string, apply_value, differences, keep_both, set_at_runtime};
 pub use cache_size::CacheSize;
 pub use choices::{
     ChecksumKind, CompactionPri, CompactionStopStyle, CompactionStyle, CompressionKind, CpuPriority,
@@ -49,6 +50,7 @@ pub use compression::{CompressionList, CompressionOptions};
 pub use db::DbOptions;
 pub use document::{Syntax, to_value};
 pub use family::{AgeLimits, FamilyOptions};
+pub use file_mode::FileMode;
 pub use filter::FilterPolicy;
 pub use ini::{Audience, OptionsFile};
 pub use level_base::LevelBase;

@@ -3,13 +3,8 @@
 //! Files for Spillway end with a checksum of all lines before it, and their first line says so. In files without one,
 //! RocksDB's and older ones of ours, only missing sections and a cut last line are noticed.
 
-use std::borrow::Cow;
-
-use crate::checksum;
 use crate::error::{Error, Result};
-use crate::options::ini::without_comment;
-use crate::options::row::OptionGroup as _;
-use crate::options::{DbOptions, FamilyOptions};
+use crate::{checksum, name};
 
 /// The first line of a file that ends with a checksum.
 pub(super) const CHECKED_TITLE: &str = "# Options in RocksDB's format, written by Spillway, with a checksum at the end. \
@@ -26,7 +21,7 @@ pub(super) fn seal(text: &mut String) {
 }
 
 fn checksum_line(text: &str) -> String {
-    format!("{CHECKSUM}{:08x}", checksum::crc32c(text.as_bytes()))
+    format!("{CHECKSUM}{:08x}", checksum::crc32c(&name::bytes(text)))
 }
 
 /// The text with another value of a database option in its first `[DBOptions]` section. All other lines stay. A checksum
@@ -143,28 +138,6 @@ pub fn check_whole(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// The text of a file. In comments, and in values without effect here, bytes other than UTF-8 are shown as U+FFFD.
-///
-/// # Errors
-/// `Corruption`, with the line: a name or a value with such bytes.
-pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>> {
-    let text = String::from_utf8_lossy(bytes);
-    if matches!(text, Cow::Borrowed(_)) {
-        return Ok(text);
-    }
-    let (db, family) = (DbOptions::default(), FamilyOptions::default());
-    let has_no_effect = |name: &str| db.unhonoured().iter().chain(family.unhonoured()).any(|row| row.name == name);
-    let says_it = |line: &str| {
-        let said = without_comment(line);
-        said.contains(char::REPLACEMENT_CHARACTER)
-            && !said.split_once('=').is_some_and(|(name, _)| has_no_effect(name.trim()))
-    };
-    match text.lines().position(says_it) {
-        Some(line) => Err(at_line(line + 1, "not UTF-8 text")),
-        None => Ok(text),
-    }
-}
-
 /// Checks that the sections are there that RocksDB insists on.
 ///
 /// # Errors
@@ -219,14 +192,20 @@ mod tests {
     }
 
     #[test]
-    fn other_bytes_than_utf8_stand_in_comments_and_values_without_effect_only() {
-        let with = |line: &[u8]| [b"# \xff\n[DBOptions]\n" as &[u8], line, b"\n[CFOptions \"default\"]\n"].concat();
-        assert!(text_of(&with(b"  max_open_files=1 # \xfe")).unwrap().contains("max_open_files=1 # \u{fffd}"));
-        assert!(text_of(&with(b"  db_host_id=\xfe")).is_ok());
-        for refused in [b"  wal_dir=/\xfe" as &[u8], b"  \xfe=1", b"  nonsense=\xfe"] {
-            let error = text_of(&with(refused)).unwrap_err();
-            assert_eq!(error.to_string(), "line 3: not UTF-8 text");
-        }
+    fn a_file_may_hold_any_bytes_and_its_checksum_is_of_them() {
+        let options = DbOptions { wal_dir: name::text(b"/logs\xff").into_owned(), ..DbOptions::default() };
+        let family = name::text(b"\xfe\xc3");
+        let families = [("default", &FamilyOptions::default()), (&family, &FamilyOptions::default())];
+        let text = crate::options::ini::write(&options, &families, Audience::Spillway);
+        let stored = name::bytes(&text);
+        assert!(stored.windows(6).any(|bytes| bytes == b"logs\xff\n") && str::from_utf8(&stored).is_err());
+        let end = stored.len() - "\n".len();
+        let (lines, sum) = stored[..end].split_at(end - "# crc32c=01234567".len());
+        assert_eq!(sum, format!("{CHECKSUM}{:08x}", checksum::crc32c(lines)).as_bytes());
+        let read = name::text(&stored);
+        check_whole(&read).unwrap();
+        let (read, _) = OptionsFile::read(&read, DbOptions::default(), &|_| FamilyOptions::default(), false).unwrap();
+        assert_eq!((read.db.wal_dir, &*read.families[1].0), (options.wal_dir, &*family));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Rust's results as C's: handles, plain numbers, and memory for C to free with `free`.
 
+use spillway::internal::name;
 use std::ffi::{c_char, c_double, c_int, c_uchar};
 use std::ptr;
 
@@ -280,7 +281,7 @@ impl ErrorSlot {
         if self.0.is_null() {
             return;
         }
-        let message = Given::text(failure.to_string()).into_raw();
+        let message = Given::text(name::bytes(&failure.to_string())).into_raw();
         // SAFETY: the promise of `new`.
         unsafe { free(self.0.replace(message)) }
     }

@@ -1,5 +1,6 @@
 //! Column families.
 
+use spillway::internal::name;
 use std::ffi::{CStr, c_char, c_int};
 
 use spillway::internal::config::Environment;
@@ -14,7 +15,7 @@ use crate::boundary::{export, fallible};
 use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::options::Options;
-use crate::text::utf8;
+use crate::text::text;
 
 /// No expiry.
 pub const NO_TTL: c_int = 0;
@@ -22,7 +23,7 @@ pub const NO_TTL: c_int = 0;
 impl Database {
     /// If values have stamps, the family's expire after `ttl_s` seconds; 0 or less for never.
     pub fn create_family(&self, options: &Options, name: &CStr, ttl_s: c_int) -> Result<Box<FamilyHandle>, Failure> {
-        self.create_named(options, utf8(name)?, ttl_s)
+        self.create_named(options, &text(name), ttl_s)
     }
 
     pub fn create_named(&self, options: &Options, name: &str, ttl_s: c_int) -> Result<Box<FamilyHandle>, Failure> {
@@ -117,7 +118,8 @@ export! {
     }
 
     fn rocksdb_column_family_handle_get_name(family: &FamilyHandle, len: Out<usize>) -> Given<c_char> {
-        len.set(family.0.name().len());
-        Given::bytes(family.0.name().as_bytes())
+        let name = name::bytes(family.0.name());
+        len.set(name.len());
+        Given::bytes(&name)
     }
 }

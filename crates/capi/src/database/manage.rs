@@ -16,7 +16,7 @@ use crate::compact_files;
 use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::job_options::{CompactSettings, FlushSettings, WaitSettings};
-use crate::text::utf8;
+use crate::text::text;
 use crate::updates::FlushLogSettings;
 
 /// The values, with numbers as RocksDB takes them: without what stands around them, and within our bounds.
@@ -150,8 +150,9 @@ impl Database {
         }
         let mut pairs = Vec::with_capacity(count.get());
         for (name, value) in names.texts(count).zip(values.texts(count)) {
-            pairs.push((utf8(name)?, utf8(value)?));
+            pairs.push((text(name), text(value)));
         }
+        let pairs: Vec<_> = pairs.iter().map(|(name, value): &(_, _)| (&**name, &**value)).collect();
         self.set_named(family, &pairs)
     }
 

@@ -1,5 +1,6 @@
 //! Opening and closing; operations on closed databases: destroy, repair, list families.
 
+use spillway::internal::name;
 use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::boundary::{export, fallible};
 use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::options::Options;
-use crate::text::{path, utf8};
+use crate::text::{path, text};
 use spillway::internal::ttl::{MergeName, Stamps};
 
 fn repair(options: &Options, name: &CStr) -> Result<RepairReport, Failure> {
@@ -183,9 +184,8 @@ impl Database {
         families: Families,
         mode: Mode<'_>,
     ) -> Result<Box<Database>, Failure> {
-        let names = families.names.texts(families.count).map(|name| utf8(name).map(str::to_owned));
-        let names = names.collect::<Result<Vec<String>, Failure>>()?;
-        let named: Vec<_> = names.into_iter().zip(families.options.handles(families.count)).collect();
+        let names = families.names.texts(families.count).map(|name| text(name).into_owned());
+        let named: Vec<_> = names.zip(families.options.handles(families.count)).collect();
         let (database, handles) = Database::open_named(options, path(name), &named, mode)?;
         for (handle, room) in handles.into_iter().zip(families.handles.room(families.count)) {
             room.write(Box::into_raw(Box::new(handle)));
@@ -372,7 +372,7 @@ fallible! {
     fn rocksdb_list_column_families(options: &Options, name: &CStr, len: Out<usize>) -> Given<*mut c_char> {
         let families = Db::list_families(path(name), &options.vfs()).inspect_err(|_| len.set(0))?;
         len.set(families.len());
-        let names: Vec<*mut c_char> = families.iter().map(|name| Given::text(name).into_raw()).collect();
+        let names: Vec<*mut c_char> = families.iter().map(|name| Given::text(name::bytes(name)).into_raw()).collect();
         Ok(Given::pointers(&names))
     }
 

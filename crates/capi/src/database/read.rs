@@ -1,5 +1,6 @@
 //! Point lookups: copied, pinned, and many at once.
 
+use spillway::internal::name;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
@@ -182,7 +183,7 @@ impl Results {
 pub fn apart(found: Found) -> (Option<Pinned>, Given<c_char>) {
     match found {
         Ok(value) => (value, Given::NONE),
-        Err(error) => (None, Given::text(Failure::from(error).to_string())),
+        Err(error) => (None, Given::text(name::bytes(&Failure::from(error).to_string()))),
     }
 }
 

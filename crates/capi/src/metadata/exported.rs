@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::kept::{Kept, keeps_numbers};
 use crate::options::Options;
-use crate::text::{path, utf8};
+use crate::text::{path, text};
 
 /// The exported tables, and the comparator of their keys.
 #[derive(Default)]
@@ -121,7 +121,7 @@ fallible! {
         import_options: &ImportSettings,
         metadata: &Exported,
     ) -> Box<FamilyHandle> {
-        database.import(options, utf8(name)?, import_options, &[metadata])
+        database.import(options, &text(name), import_options, &[metadata])
     }
 }
 
@@ -178,7 +178,7 @@ export! {
     }
 
     fn rocksdb_livefile_set_column_family_name(file: &mut NewFile, name: &CStr) {
-        file.file.family = name.to_string_lossy().into_owned();
+        file.file.family = text(name).into_owned();
     }
 
     fn rocksdb_livefile_set_level(file: &mut NewFile, level: c_int) {

@@ -1,5 +1,6 @@
 //! `rocksdb_column_family_metadata_t`: a family, its levels, and their tables.
 
+use spillway::internal::name;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
@@ -72,7 +73,7 @@ export! {
     }
 
     fn rocksdb_column_family_metadata_get_name(metadata: &FamilyMetadata) -> Given<c_char> {
-        Given::text(&metadata.name)
+        Given::text(name::bytes(&metadata.name))
     }
 
     fn rocksdb_column_family_metadata_get_level_count(metadata: &FamilyMetadata) -> usize {

@@ -1,5 +1,6 @@
 //! `rocksdb_livefiles_t`: every table of every family.
 
+use spillway::internal::name;
 use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -38,7 +39,7 @@ impl ShownFile {
         ShownFile {
             name: text(&[b"/", name.as_bytes()].concat()),
             directory: text(directory.as_os_str().as_bytes()),
-            family: text(file.family.as_bytes()),
+            family: text(&name::bytes(&file.family)),
             file,
         }
     }

@@ -1,5 +1,6 @@
 //! The options of a database's last open, from its OPTIONS file.
 
+use spillway::internal::name;
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 
@@ -81,7 +82,7 @@ fn without_callers_objects(text: &str) -> String {
 
 fn read(vfs: &dyn Vfs, file: &Path) -> Result<String, Error> {
     let bytes = vfs::read_all(vfs, file, OPTIONS_BYTES_MAX, IoClass::Other)?;
-    Ok(whole::text_of(&bytes).map_err(|error| error.at_path(file))?.into_owned())
+    Ok(name::text(&bytes).into_owned())
 }
 
 fn parse(text: &str, ignores_unknown: bool) -> Result<OptionsFile, Failure> {
@@ -137,7 +138,7 @@ impl Loaded {
         };
         let families: Vec<_> =
             file.families.iter().map(|(_, family)| options(DbOptions::default(), family.clone())).collect();
-        let names: Vec<_> = file.families.iter().map(|(name, _)| Given::text(name).into_raw()).collect();
+        let names: Vec<_> = file.families.iter().map(|(name, _)| Given::text(name::bytes(name)).into_raw()).collect();
         self.count.set(names.len());
         self.names.set(Given::pointers(&names).into_raw());
         self.families.set(Given::pointers(&families).into_raw());

@@ -28,6 +28,7 @@ use crate::kept::Keeps;
 use crate::kept::number::{CNumber, Field};
 use crate::logger::Logger;
 use crate::statistics::{self, HistogramData};
+use crate::text::text;
 use crate::write_buffer_manager::WriteBufferManager;
 
 impl Options {
@@ -155,11 +156,11 @@ export! {
     }
 
     fn rocksdb_options_set_wal_dir(options: &mut Options, dir: &CStr) {
-        options.db.wal_dir = dir.to_string_lossy().into_owned();
+        options.db.wal_dir = text(dir).into_owned();
     }
 
     fn rocksdb_options_set_db_log_dir(options: &mut Options, dir: &CStr) {
-        options.db.db_log_dir = dir.to_string_lossy().into_owned();
+        options.db.db_log_dir = text(dir).into_owned();
     }
 
     fn rocksdb_options_set_compression_per_level(options: &mut Options, levels: Array<c_int>, count: Count) {

@@ -8,7 +8,7 @@ use super::Options;
 use crate::boundary::argument::Replaced;
 use crate::boundary::{export, fallible};
 use crate::failure::Failure;
-use crate::text::utf8;
+use crate::text::text;
 
 impl Options {
     /// Sets the options in a string, of the database or of the family. Unsupported values are kept, as by setters.
@@ -30,11 +30,11 @@ fallible! {
     /// `new_options` becomes a copy of `base_options` with the string applied.
     fn rocksdb_get_options_from_string(
         base_options: &Options,
-        text: &CStr,
+        string: &CStr,
         new_options: Replaced<Options>,
     ) {
         let mut options = base_options.clone();
-        options.apply(utf8(text)?)?;
+        options.apply(&text(string))?;
         new_options.with(options);
         Ok(())
     }

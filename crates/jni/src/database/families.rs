@@ -3,6 +3,7 @@
 use capi::database::families::NO_TTL;
 use capi::family::FamilyHandle;
 use capi::options::Options;
+use spillway::internal::name;
 
 use super::Db;
 use crate::boundary::argument::{Handles, Head};
@@ -19,8 +20,7 @@ pub fn handles_of(database: i64, families: Vec<FamilyHandle>) -> Vec<i64> {
 impl Db {
     /// A new family by its name in bytes.
     fn create(&self, options: &Options, name: &[u8]) -> Result<Box<FamilyHandle>, Fault> {
-        let name = std::str::from_utf8(name).map_err(|_| Fault::illegal("a family's name is not UTF-8"))?;
-        Ok(self.create_named(options, name, NO_TTL)?)
+        Ok(self.create_named(options, &name::text(name), NO_TTL)?)
     }
 }
 

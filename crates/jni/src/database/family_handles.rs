@@ -2,6 +2,7 @@
 
 use capi::family::FamilyHandle;
 use capi::options::Options;
+use spillway::internal::name;
 
 use crate::boundary::argument::Closed;
 use crate::boundary::class::{Class, Method};
@@ -25,7 +26,7 @@ natives! { "ColumnFamilyHandle";
     }
 
     "getName" => fn(_env, family: &FamilyHandle) -> Vec<u8> {
-        Ok(family.0.name().as_bytes().to_vec())
+        Ok(name::bytes(family.0.name()).into_owned())
     }
 
     "getID" => fn(_env, family: &FamilyHandle) -> i32 {
@@ -36,7 +37,7 @@ natives! { "ColumnFamilyHandle";
     "getDescriptor" => fn(env, family: &FamilyHandle) -> Made {
         let mut options = Options::default();
         options.family = (*family.0.options()).clone();
-        let name = env.new_bytes(family.0.name().as_bytes())?;
+        let name = env.new_bytes(&name::bytes(family.0.name()))?;
         let options = NEW_OPTIONS.make(env, &[Value::Long(handle::open(Box::new(options)))])?;
         Ok(NEW_DESCRIPTOR.make(env, &[Value::Object(name), Value::Object(options)])?.into())
     }

@@ -1,5 +1,6 @@
 //! Opening and closing.
 
+use spillway::internal::name;
 use std::path::Path;
 
 use capi::database::Database;
@@ -13,13 +14,12 @@ use crate::boundary::natives;
 use crate::callbacks::listener::opening::Opening;
 use crate::fault::Fault;
 
-/// Names as Java passes them: bytes of UTF-8.
+/// Names as Java passes them: bytes.
 pub fn named<'a>(names: Vec<Vec<u8>>, options: &[&'a Options]) -> Result<Vec<(String, &'a Options)>, Fault> {
     if names.len() != options.len() {
         return Err(Fault::illegal(format!("{} names of families, and options of {}", names.len(), options.len())));
     }
-    let name = |name| String::from_utf8(name).map_err(|_| Fault::illegal("a family's name is not UTF-8"));
-    names.into_iter().zip(options).map(|(bytes, options)| Ok((name(bytes)?, *options))).collect()
+    Ok(names.iter().zip(options).map(|(bytes, options)| (name::text(bytes).into_owned(), *options)).collect())
 }
 
 /// Opens the default family: the database's handle.
@@ -97,7 +97,7 @@ natives! { "RocksDB";
     /// Empty where there is no database, as in RocksDB: Kafka Streams asks before the first open.
     "listColumnFamilies" => fn(_env, options: &Options, path: String) -> Vec<Vec<u8>> {
         match Engine::list_families(Path::new(&path), &options.vfs()) {
-            Ok(names) => Ok(names.into_iter().map(String::into_bytes).collect()),
+            Ok(names) => Ok(names.iter().map(|name| name::bytes(name).into_owned()).collect()),
             Err(error) if error.is_not_found() || error.kind() == ErrorKind::InvalidArgument => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         }

@@ -1,5 +1,6 @@
 //! `TtlDB`: values expire.
 
+use spillway::internal::name;
 use std::path::Path;
 
 use capi::database::Database;
@@ -46,8 +47,7 @@ natives! { "TtlDB";
 
     "createColumnFamilyWithTtl" =>
     fn(_env, database: &Db, name: Whole, options: &Options, ttl_s: i32) -> Box<FamilyHandle> {
-        let name = std::str::from_utf8(&name).map_err(|_| Fault::illegal("a family's name is not UTF-8"))?;
-        Ok(database.create_named(options, name, ttl_s)?)
+        Ok(database.create_named(options, &name::text(&name), ttl_s)?)
     }
 
     "closeDatabase" => fn(_env, database: &Db) -> () {

@@ -1,5 +1,6 @@
 //! `Checkpoint` and `ExportImportFilesMetaData`.
 
+use spillway::internal::name;
 use std::path::Path;
 
 use capi::checkpoint::Checkpoint;
@@ -49,7 +50,6 @@ pub mod import {
 
     use super::*;
     use crate::boundary::argument::{Handles, Head};
-    use crate::fault::Fault;
 
     natives! { "RocksDB";
         "createColumnFamilyWithImport" => fn(
@@ -60,8 +60,7 @@ pub mod import {
             settings: &ImportSettings,
             exports: Handles,
         ) -> Box<FamilyHandle> {
-            let name = std::str::from_utf8(&name).map_err(|_| Fault::illegal("a family's name is not UTF-8"))?;
-            Ok(database.import(options, name, settings, &exports.get::<Exported>()?)?)
+            Ok(database.import(options, &name::text(&name), settings, &exports.get::<Exported>()?)?)
         }
     }
 }

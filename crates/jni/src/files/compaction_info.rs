@@ -1,5 +1,6 @@
 //! `CompactionJobInfo` and `CompactionJobStats`: reports of compactions of named files.
 
+use spillway::internal::name;
 use std::ops::AddAssign;
 
 use crate::boundary::argument::Closed;
@@ -79,7 +80,7 @@ natives! { "CompactionJobInfo";
     }
 
     "columnFamilyName" => fn(_env, info: &JobInfo) -> Vec<u8> {
-        Ok(info.family.clone().into_bytes())
+        Ok(name::bytes(&info.family).into_owned())
     }
 
     /// A compaction that failed throws, and has no report.

@@ -1,5 +1,6 @@
 //! The files of a database as Java's objects.
 
+use spillway::internal::name;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub fn text(path: &Path) -> String {
 /// A table, with the family and the level before it if `of_family` is set.
 fn table<'j>(env: Env<'j>, constructor: &Method, of_family: bool, file: &LiveFile) -> Result<Object<'j>, Fault> {
     let references = [
-        env.new_bytes(file.family.as_bytes())?,
+        env.new_bytes(&name::bytes(&file.family))?,
         env.new_text(&shown_name(&file.path))?,
         env.new_text(&text(file.path.parent().unwrap_or(Path::new(""))))?,
         env.new_bytes(&file.smallest)?,
@@ -100,7 +101,7 @@ fn family<'j>(env: Env<'j>, database: &Db, family: &Arc<Family>) -> Result<Objec
         Ok(Some(level))
     })?;
     let bytes: u64 = files.iter().map(|file| file.bytes).sum();
-    let name = env.new_bytes(family.name().as_bytes())?;
+    let name = env.new_bytes(&name::bytes(family.name()))?;
     let sizes = [Value::Long(bytes as i64), Value::Long(files.len() as i64)];
     NEW_FAMILY.make(env, &[sizes[0], sizes[1], Value::Object(name), Value::Object(levels)])
 }

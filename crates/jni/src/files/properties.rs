@@ -1,5 +1,6 @@
 //! `TableProperties`.
 
+use spillway::internal::name;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -94,7 +95,7 @@ impl Facts {
     pub fn object<'j>(&self, env: Env<'j>) -> Result<Object<'j>, Fault> {
         let mut values: Vec<Value<'_>> = self.numbers.iter().map(|&number| Value::Long(number)).collect();
         values.extend([
-            Value::Object(env.new_bytes(self.family.as_bytes())?),
+            Value::Object(env.new_bytes(&name::bytes(&self.family))?),
             name(env, &self.filter_policy)?,
             name(env, &self.comparator)?,
             name(env, &self.merge_operator)?,

@@ -1,5 +1,6 @@
 //! `OptionsUtil`: options from a database's OPTIONS files.
 
+use spillway::internal::name;
 use std::path::Path;
 
 use capi::options::Options;
@@ -31,7 +32,7 @@ static NEW_NEWER_TABLE: Method = Method::constructor(&TABLE, c"(ZZZZBBDBZJIIIJZZ
 fn give(env: Env<'_>, file: OptionsFile, options: &mut Options, list: Object<'_>) -> Result<(), Fault> {
     options.db = file.db;
     for (name, family) in file.families {
-        let name = env.new_bytes(name.as_bytes())?;
+        let name = env.new_bytes(&name::bytes(&name))?;
         let mut of_family = Box::<Options>::default();
         of_family.family = family;
         let number = handle::open(of_family);

@@ -1,12 +1,13 @@
 //! Databases that are not open: checked, repaired, backed up and restored.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base::Result;
 
 use crate::api::db::Db;
 use crate::api::options::{BackupOptions, Options};
+use crate::core::context::named_log_dir;
 use crate::maintenance::backup::{BackupEngine, BackupInfo, DamagedBackup, RestoreOptions};
 use crate::maintenance::check::{CheckOptions, CheckReport, check};
 use crate::maintenance::repair::{RepairReport, repair};
@@ -20,7 +21,7 @@ impl Db {
     /// report.
     pub fn check(dir: impl AsRef<Path>, options: &Options) -> Result<CheckReport> {
         let open = options.resolve_or_given(dir.as_ref())?;
-        let log_dir = Some(PathBuf::from(&open.db.wal_dir)).filter(|dir| !dir.as_os_str().is_empty());
+        let log_dir = named_log_dir(&open.db);
         check(dir.as_ref(), &CheckOptions { vfs: open.vfs.clone(), orders: open.orders(), log_dir }, &mut |_| {})
     }
 

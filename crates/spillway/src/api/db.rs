@@ -119,20 +119,24 @@ impl Db {
         self.family_with(name, &FamilyOptions::new())
     }
 
-    /// As [`family`](Self::family); created with these options. A family that exists keeps its own: give
-    /// [`Options::family`] at open to change them, or call [`Family::set_options`].
+    /// As [`family`](Self::family); created with these options. A family that exists takes those that can change while the
+    /// database is open.
     ///
     /// # Errors
-    /// As of [`family`](Self::family). `InvalidArgument`: an option is out of bounds.
+    /// As of [`family`](Self::family). `InvalidArgument`: an option is out of bounds; or the family exists, and has another
+    /// value of an option that is fixed: give it by [`Options::family`] at the open.
     pub fn family_with(&self, name: impl AsRef<str>, options: &FamilyOptions) -> Result<Family> {
         let (name, database) = (name.as_ref(), &self.shared().database);
         if let Some(family) = self.find_family(name) {
-            return Ok(family);
+            return family.take(options);
         }
         match database.create_family(name, options.over(Default::default())?) {
             Ok(inner) => Ok(Family::new(self.shared().clone(), inner)),
             // Another thread may have been first.
-            Err(error) if error.kind() == ErrorKind::InvalidArgument => self.find_family(name).ok_or(error),
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => match self.find_family(name) {
+                Some(family) => family.take(options),
+                None => Err(error),
+            },
             Err(error) => Err(error),
         }
     }

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::metrics::Statistics;
-use base::{FileNumber, Result, SeqNo};
+use base::options::{FamilyOptions as EngineFamilyOptions, differences};
+use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 
 use crate::api::Shared;
 use crate::api::db::Db;
 use crate::api::family::Family;
-use crate::api::options::{CompactFilesOptions, CompactOptions, Options};
+use crate::api::options::{CompactFilesOptions, CompactOptions, FamilyOptions, Options};
 use crate::api::range::KeyRange;
 use crate::api::updates::Updates;
 use crate::core::doubt::Doubt;
@@ -88,6 +89,36 @@ impl Family {
     pub fn set_options<'a>(&self, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<()> {
         let options: Vec<(&str, &str)> = options.into_iter().collect();
         self.shared.database.set_options(&self.inner, &options)
+    }
+
+    /// The family, with the options that a call gave to make it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: an option differs that is fixed.
+    pub(super) fn take(self, given: &FamilyOptions) -> Result<Family> {
+        let now = self.inner.options();
+        let wanted = given.over((*now).clone())?;
+        let filters = |options: &EngineFamilyOptions| {
+            let (filter, factory) = (&options.compaction_filter, &options.compaction_filter_factory);
+            (filter.as_ref().map(|one| one.name().to_owned()), factory.as_ref().map(|one| one.name().to_owned()))
+        };
+        let changed = differences(&*now, &wanted);
+        let taken = match () {
+            () if filters(&now) != filters(&wanted) => {
+                Err(Error::invalid_argument("a compaction filter cannot change while the database is open"))
+            }
+            () if changed.is_empty() => Ok(()),
+            () => self.set_options(changed.iter().map(|(name, text)| (*name, text.as_str()))),
+        };
+        let name = self.name();
+        let told = |error: Error| match error.kind() {
+            ErrorKind::InvalidArgument => error
+                .context(format!("column family \"{name}\" exists already"))
+                .advise(format!("give the option by Options::family(\"{name}\", ...) at the open")),
+            _ => error,
+        };
+        taken.map_err(told)?;
+        Ok(self)
     }
 
     /// The options in force, as a text that [`FamilyOptions::text`](crate::FamilyOptions::text) takes.

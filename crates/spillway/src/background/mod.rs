@@ -17,6 +17,8 @@
 
 use std::time::Duration;
 
+use base::Error;
+
 pub(crate) mod caught;
 mod env;
 mod parts;
@@ -113,6 +115,9 @@ pub(crate) trait Client: Send + Sync {
     /// Does one job of a lane, except `Parts`, `Reads` and `Upkeep`. Calls `found` between picking the job and running it:
     /// another thread then looks for a second job. False if there was no job.
     fn work(&self, lane: Lane, found: &dyn Fn()) -> bool;
+
+    /// A job of the database runs on the timer's thread, since no other can be had (E6).
+    fn works_alone(&self, _error: &Error) {}
 
     /// One turn of upkeep. `is_over`: the time limit returned by the previous turn has expired. Returns the time until
     /// the next turn if nothing raises the signal before; `None` to wait for the signal only.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use base::note;
+use base::{Error, note};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Lane;
@@ -14,6 +14,9 @@ use crate::background::caught::caught_panic;
 /// A queue entry of a pool.
 pub(super) trait Turn: Send + Sync {
     fn turn(self: Arc<Self>, lane: Lane);
+
+    /// Before a turn on the timer's thread (E6).
+    fn works_alone(&self, _error: &Error) {}
 }
 
 thread_local! {
@@ -129,12 +132,12 @@ impl Pool {
             let start = || self.timer.vfs.spawn(self.lane.thread_name(), Box::new(move || pool.run()));
             // The thread is never joined.
             if let Err(error) = MutexGuard::unlocked(&mut queue, start).map(drop) {
-                note::warn!(%error, "no thread can be had; the timer's does the work, one job at a time (E6)");
                 queue.to_start += 1;
                 let is_alone = queue.threads == queue.to_start;
                 let turn = if is_alone { queue.ready.pop_front() } else { None };
                 let Some(turn) = turn else { return Started::Missing };
                 drop(queue);
+                turn.works_alone(&error);
                 self.take_turn(turn);
                 return Started::Worked;
             }

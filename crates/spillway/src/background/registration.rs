@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use base::Error;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::Task;
 
@@ -220,6 +221,12 @@ impl Registration {
 }
 
 impl Turn for Registration {
+    fn works_alone(&self, error: &Error) {
+        if let Some(client) = self.client.upgrade() {
+            client.works_alone(error);
+        }
+    }
+
     /// One job, on this thread.
     fn turn(self: Arc<Self>, lane: Lane) {
         if !self.begin_turn(lane) {

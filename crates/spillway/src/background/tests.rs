@@ -404,3 +404,22 @@ fn reads_run_on_threads_of_their_own_or_on_the_caller() {
     );
     assert!(env.threads() <= 16);
 }
+
+#[test]
+fn the_event_log_says_once_that_no_thread_can_be_had() {
+    let faulty = FaultVfs::new(RealVfs::new());
+    let dir = tempfile::tempdir().unwrap();
+    let options = crate::internal::OpenOptions {
+        env: Env::with(faulty.clone(), EnvOptions::default(), LIMIT),
+        ..crate::internal::OpenOptions::create_if_missing()
+    };
+    let db = crate::internal::Database::open(dir.path(), &options).unwrap();
+    faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Spawn).sticky());
+    for key in [b"k", b"l"] {
+        db.put(&db.default_family(), key, b"v", &Default::default()).unwrap();
+        db.flush(&[&db.default_family()]).unwrap();
+    }
+    drop(db);
+    let log = std::fs::read_to_string(dir.path().join("LOG")).unwrap();
+    assert_eq!(log.matches("no thread can be had").count(), 1, "{log}");
+}

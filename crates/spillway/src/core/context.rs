@@ -1,5 +1,6 @@
 //! Context of running jobs: the parts of the database needing no lock.
 
+use base::name;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -230,10 +231,10 @@ pub(crate) fn check_log_dir(vfs: &dyn Vfs, log_dir: &Path) -> Result<()> {
 }
 
 pub(crate) fn log_dir(dir: &Path, options: &DbOptions) -> PathBuf {
-    named_log_dir(options).unwrap_or(dir).to_owned()
+    named_log_dir(options).unwrap_or_else(|| dir.to_owned())
 }
 
 /// The log directory, if the options name one.
-pub(crate) fn named_log_dir(options: &DbOptions) -> Option<&Path> {
-    Some(Path::new(&options.wal_dir)).filter(|dir| !dir.as_os_str().is_empty())
+pub(crate) fn named_log_dir(options: &DbOptions) -> Option<PathBuf> {
+    (!options.wal_dir.is_empty()).then(|| name::path(&options.wal_dir))
 }

@@ -1,5 +1,6 @@
 //! A column family: state shared by all threads reading or writing it.
 
+use base::name;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -70,9 +71,17 @@ pub(crate) struct FamilyParts {
 }
 
 /// # Errors
-/// `InvalidArgument`: the name is empty. RocksDB rejects it, too.
+/// `InvalidArgument`: the name is empty, which RocksDB rejects, too; or another text stands for the same bytes.
 pub(crate) fn check_name(name: &str) -> Result<()> {
-    if name.is_empty() { Err(Error::invalid_argument("the name of a column family cannot be empty")) } else { Ok(()) }
+    if name.is_empty() {
+        return Err(Error::invalid_argument("the name of a column family cannot be empty"));
+    }
+    if !name::is_exact(name) {
+        let what =
+            format!("column family {name:?}: U+10FE80 to U+10FEFF stand for bytes that are no UTF-8, and these are");
+        return Err(Error::invalid_argument(what));
+    }
+    Ok(())
 }
 
 impl Family {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use base::metrics::Histogram;
 use base::note;
-use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
+use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use parking_lot::MutexGuard;
 
 use crate::core::progress::Unneeded;
@@ -220,7 +220,7 @@ impl Installer {
         let snapshot = self.manifest_snapshot(self.core.logs.recovered_ends());
         let old = match writer.roll_over(self.core.context.numbers.take(), &snapshot) {
             Ok(old) => old,
-            Err(error) if error.kind() == ErrorKind::NoSpace && writer.failure().is_none() => {
+            Err(error) if error.is_lack() && writer.failure().is_none() => {
                 note::warn!(%error, "the MANIFEST goes on, though it is long");
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! Handling of a full disk. If a job finds no space, its output is dropped and the job is retried when there is room.
+//! Handling of a full disk, and of a lack of descriptors or memory. If a job finds no space, its output is dropped and the job is retried when there is room.
 //! The database takes writes meanwhile, as long as memory and log space last. If the MANIFEST finds no space, the
 //! database is read-only until a new MANIFEST is written.
 //!
@@ -210,21 +210,24 @@ impl Space {
 }
 
 impl Core {
-    /// Handles a failed job. The job waits for room if it lacked only space and nothing synced is in doubt; otherwise
+    /// Handles a failed job. The job waits if it lacked only space, descriptors or memory, and nothing synced is in doubt; otherwise
     /// the database turns read-only. `needed_bytes` is the job's largest possible output.
     fn job_failed(&self, needs: Needs, error: &Error, needed_bytes: u64) {
         if !self.may_be_tried_again(error) {
             return self.fail(&error.clone().context("a background job failed"));
         }
         let free_bytes = self.free_bytes();
-        let told = error.clone().context(lacked(needs, needed_bytes, free_bytes));
+        let told = match error.kind() {
+            ErrorKind::NoSpace => error.clone().context(lacked(needs, needed_bytes, free_bytes)),
+            _ => error.clone().context(format!("{} waits, and is tried again", needs.name())),
+        };
         self.note_lack(needs, &told, Room { needed_bytes, free_bytes });
         self.wake_all();
     }
 
     /// Whether an error cost only a job's output: nothing synced is in doubt (D4).
     pub(crate) fn may_be_tried_again(&self, error: &Error) -> bool {
-        error.kind() == ErrorKind::NoSpace
+        error.is_lack()
             && self.background_error().is_none()
             && self.logs.check().is_ok()
             && !self.context.has_failed_to_sync_dir()
@@ -238,7 +241,7 @@ impl Core {
         if is_new {
             if needs != Needs::Manifest {
                 tick(&self.context.statistics, Ticker::BackgroundErrors, 1);
-                note::warn!(%error, "background work waits for disk space");
+                note::warn!(%error, "background work waits");
                 self.tell_later(Event::BackgroundError { error: error.clone() });
             }
             self.tell_later(Event::RecoveryBegin { error: error.clone() });
@@ -249,7 +252,7 @@ impl Core {
     /// Handles a successful job with an output of up to `needed_bytes`.
     pub(crate) fn job_succeeded(&self, needs: Needs, needed_bytes: u64) {
         if let Some(error) = self.space.end(needs, needed_bytes) {
-            note::info!(%error, "there is space again");
+            note::info!(%error, "background work goes on");
             self.tell_later(Event::RecoveryEnd { error });
             self.upkeep.raise();
         }

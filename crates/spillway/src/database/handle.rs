@@ -15,6 +15,7 @@ use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions;
 use crate::commit::{ConflictCheck, Written};
 use crate::core::Core;
+use crate::core::context::named_log_dir;
 use crate::core::family::Family;
 use crate::open::engine::{DirectoryLock, Engine};
 use crate::open::follow::{Follower, Lag};
@@ -585,8 +586,8 @@ impl Database {
     /// # Errors
     /// As [`destroy`](Self::destroy).
     pub fn destroy_by(path: impl AsRef<Path>, options: &DbOptions, vfs: &Arc<dyn Vfs>) -> Result<()> {
-        let wal_dir = Some(Path::new(&options.wal_dir)).filter(|dir| !dir.as_os_str().is_empty());
-        open::destroy(path.as_ref(), wal_dir, &options.db_log_dir, vfs)
+        let wal_dir = named_log_dir(options);
+        open::destroy(path.as_ref(), wal_dir.as_deref(), &options.db_log_dir, vfs)
     }
 }
 

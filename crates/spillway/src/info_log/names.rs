@@ -26,7 +26,7 @@ impl Names {
             return Names { dir: dir.to_owned(), current: NAME.to_owned() };
         }
         let whole = vfs.canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
-        Names { dir: PathBuf::from(log_dir), current: format!("{}_{NAME}", flattened(&whole)) }
+        Names { dir: base::name::path(log_dir), current: format!("{}_{NAME}", flattened(&whole)) }
     }
 
     pub fn current(&self) -> PathBuf {

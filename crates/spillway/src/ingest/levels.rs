@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::extend::Event;
 use base::note;
-use base::{Error, ErrorKind, Result, SeqNo};
+use base::{Error, Result, SeqNo};
 
 use super::options::IngestOptions;
 use super::placement::{Placement, Probe, TableProbe};
@@ -102,7 +102,7 @@ impl Placer {
             Ok(()) => Ok(events),
             Err(error) => {
                 let error = error.context("ingested tables could not be given levels yet");
-                if error.kind() == ErrorKind::NoSpace {
+                if error.is_lack() {
                     note::warn!(%error, "a flush does it when there is room");
                     return Ok(events);
                 }

@@ -4,14 +4,15 @@
 //! no lock; *install* rechecks and installs the result. Upkeep makes spares and deletes files. Jobs run on threads of
 //! an [`Env`]. If the vfs runs inline, [`Core::drive`] runs them on the calling thread, so that a run is deterministic.
 
-use std::sync::{Arc, Weak};
+use std::io::Write;
+use std::sync::{Arc, Once, Weak};
 use std::time::Duration;
 
 use base::extend::Event;
 use base::metrics::{Ticker, tick};
 use base::note;
 use base::options::CpuPriority;
-use base::{ErrorKind, Result};
+use base::{Error, ErrorKind, Result};
 
 use crate::background::caught::caught;
 use crate::background::tasks;
@@ -55,6 +56,8 @@ pub(crate) struct Jobs {
     told_stalls: Mutex<ToldStalls>,
     /// A leaf lock.
     upkeep_waits: Mutex<UpkeepWaits>,
+    /// That no thread can be had was told.
+    told_alone: Once,
 }
 
 impl Jobs {
@@ -70,6 +73,7 @@ impl Jobs {
             compactor,
             told_stalls: Mutex::default(),
             upkeep_waits: Mutex::default(),
+            told_alone: Once::new(),
         };
         Arc::new(jobs)
     }
@@ -291,6 +295,18 @@ impl Client for Jobs {
             },
             |worked| worked.is_some(),
         )
+    }
+
+    fn works_alone(&self, error: &Error) {
+        let _noting = self.core.context.noting();
+        self.told_alone.call_once(|| {
+            let dir = self.core.context.dir.display();
+            let what = "no thread can be had: one does all background work, one job at a time, and writes may wait for it; \
+                        raise the limit of processes (`ulimit -u`, pids.max), and open the database again";
+            note::warn!(%error, "{what}");
+            // A program without `tracing` would not know why it is slow.
+            let _ = writeln!(std::io::stderr(), "spillway: {dir}: {what}: {error}");
+        });
     }
 
     fn keep_up(&self, is_over: bool) -> Option<Duration> {

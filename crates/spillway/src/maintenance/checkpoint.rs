@@ -4,6 +4,7 @@
 //! since a link would grow with the original. Files are pinned until linked or copied (Q3). Only unlogged writes are
 //! flushed. Keeps D2 and D3: the copy is a prefix of the history. It has the database's id, as in RocksDB.
 
+use base::name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,7 +61,7 @@ fn stage_beside(found: &Beside<'_>, to: &Path) -> Result<Staging> {
     }
     let audience = ini::Audience::Spillway;
     let options = describe_options(context, &found.families, &context.db_id, found.manifest, audience);
-    staging.write(&file_name::format(FileType::Options, found.manifest), options.as_bytes())?;
+    staging.write(&file_name::format(FileType::Options, found.manifest), &name::bytes(&options))?;
     let identity = found.snapshot.db_id.as_deref().unwrap_or_default();
     staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
     let limit = context.options.max_manifest_file_size;
@@ -277,7 +278,7 @@ impl Copier<'_> {
         }
         let (id, audience) = (&self.core.context.db_id, ini::Audience::Spillway);
         let options = self.describe_options(&capture.families, id, capture.manifest, audience);
-        staging.write(&file_name::format(FileType::Options, capture.manifest), options.as_bytes())?;
+        staging.write(&file_name::format(FileType::Options, capture.manifest), &name::bytes(&options))?;
         let identity = capture.snapshot.db_id.as_deref().unwrap_or_default();
         staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
         let limit = self.core.context.options.max_manifest_file_size;

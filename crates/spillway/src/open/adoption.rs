@@ -1,6 +1,7 @@
 //! Adoption of a RocksDB directory: only with the caller's consent, and with warnings for every RocksDB option handled
 //! differently here. Its options tell which families DBWithTTL had open: their values carry times.
 
+use base::name;
 use std::path::Path;
 
 use base::options::known::IGNORE_UNSUPPORTED;
@@ -24,7 +25,7 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &mut Recovered
         return Err(Error::invalid_argument(what).at_path(dir));
     }
     let Some((name, text)) = options_file::newest(&*options.vfs, dir)? else { return Ok(()) };
-    let text = String::from_utf8_lossy(&text);
+    let text = name::text(&text);
     let start = DbOptions {
         ignore_unsupported_options: options.db.ignore_unsupported_options,
         info_log: None,

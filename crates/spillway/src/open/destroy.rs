@@ -1,5 +1,6 @@
 //! Deletes a database.
 
+use base::name;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     let earlier = incomplete::read(&**vfs, dir)?;
     let known = match (&earlier, apart) {
         (_, None) => false,
-        (Some(mark), Some(logs)) => mark.strip_prefix(DELETED).is_some_and(|known| known == logs.to_string_lossy()),
+        (Some(mark), Some(logs)) => mark.strip_prefix(DELETED).is_some_and(|known| known == name::of_path(logs)),
         (None, Some(logs)) => {
             recovered.as_ref().map_or(Ok(false), |recovered| has_logs_in(&**vfs, dir, logs, recovered))?
         }
@@ -49,7 +50,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     }
     let is_rocksdbs = recovered.is_some_and(|recovered| !recovered.fenced);
     let apart = apart.filter(|_| known && (own.is_known() || is_rocksdbs));
-    let mark = format!("{DELETED}{}", apart.map(Path::to_string_lossy).unwrap_or_default());
+    let mark = format!("{DELETED}{}", apart.map(name::of_path).unwrap_or_default());
     if earlier.is_none()
         && let Err(error) = incomplete::mark(&**vfs, dir, &mark)
     {

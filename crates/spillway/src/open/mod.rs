@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use arc_swap::ArcSwap;
 use base::metrics::Statistics;
 use base::note;
-use base::options::{FamilyOptions, InfoLogLevel, kept};
+use base::options::{FamilyOptions, FileMode, InfoLogLevel, kept};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 use log::Frontiers;
 use table::BlockCache;
@@ -80,6 +80,11 @@ pub(crate) struct Opened {
 }
 
 pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
+    let with_mode = match options.db.file_mode {
+        FileMode::DEFAULT => None,
+        mode => options.vfs.with_file_mode(mode.bits()).map(|vfs| OpenOptions { vfs, ..options.clone() }),
+    };
+    let options = with_mode.as_ref().unwrap_or(options);
     let remarks = validate(options)?;
     if let Some(own) = options.secondary.as_deref().or((!options.read_only).then_some(dir)) {
         backup_dirs::check_is_outside(&*options.vfs, own)?;

@@ -4,6 +4,7 @@
 //! a temporary name, synced, renamed. The previous file is kept. If the write fails, the change stands: the MANIFEST
 //! has it, and the next change or open writes the file.
 
+use base::name;
 use std::path::Path;
 
 use base::note;
@@ -57,7 +58,7 @@ impl OptionsFile {
         let text = whole::of_database(&text, &self.core.context.db_id, number.0);
         let (vfs, dir) = (&*self.core.context.vfs, &self.core.context.dir);
         let temp = dir.join(file_name::format(FileType::Temp, number));
-        let written = write_all(vfs, &temp, IfExists::Truncate, text.as_bytes(), IoClass::Other)
+        let written = write_all(vfs, &temp, IfExists::Truncate, &name::bytes(&text), IoClass::Other)
             .and_then(|()| vfs.rename(&temp, &dir.join(file_name::format(FileType::Options, number))));
         if let Err(error) = written {
             let _ = vfs.remove_file(&temp); // on failure the next open removes it
@@ -200,11 +201,11 @@ pub(crate) fn wal_dir(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
     let Some((name, bytes)) = newest(vfs, dir)? else { return Ok(None) };
     let start = || DbOptions { ignore_unsupported_options: true, ..DbOptions::default() };
     let read = |text: &str| base::options::OptionsFile::read(text, start(), &|_| FamilyOptions::default(), true);
-    let text = String::from_utf8_lossy(&bytes);
+    let text = name::text(&bytes);
     let in_file = check(&bytes).and_then(|_| read(&text));
     let file = in_file.or_else(|error| {
         let is_of_it = |line: &&str| line.split_once('=').is_some_and(|(key, _)| key.trim() == "wal_dir");
-        let alone = text.lines().find(is_of_it).filter(|line| !line.contains([char::REPLACEMENT_CHARACTER, '\0']));
+        let alone = text.lines().find(is_of_it).filter(|line| !line.contains('\0'));
         let alone = alone.and_then(|line| read(&format!("[DBOptions]\n{line}\n")).ok());
         alone.ok_or_else(|| {
             let what = format!(
@@ -218,19 +219,16 @@ pub(crate) fn wal_dir(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
     Ok(Some(file.0.db.wal_dir).filter(|dir| !dir.is_empty()))
 }
 
-/// Has the newest OPTIONS file say where the logs lie, if that changes, and name the database `id` and its own number. A file that is not text stays as
-/// it is.
-///
+/// Has the newest OPTIONS file say where the logs lie, if that changes, and name the database `id` and its own number. ///
 /// # Errors
 /// The file system's.
 pub(crate) fn tell_place(vfs: &dyn Vfs, dir: &Path, wal_dir: &str, id: Option<&str>) -> Result<()> {
     let Some(newest) = file_name::numbers_in(vfs, dir, FileType::Options)?.pop_last() else { return Ok(()) };
     let path = dir.join(file_name::format(FileType::Options, newest));
-    let Ok(before) = String::from_utf8(vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other)?) else {
-        return Ok(());
-    };
+    let before = vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other)?;
+    let before = name::text(&before);
     let is_named = || self::wal_dir(vfs, dir).is_ok_and(|named| named.is_some());
-    let mut text = before.clone();
+    let mut text = before.clone().into_owned();
     if !wal_dir.is_empty() || is_named() {
         text = whole::with_database_option(&text, "wal_dir", wal_dir);
     }
@@ -240,7 +238,7 @@ pub(crate) fn tell_place(vfs: &dyn Vfs, dir: &Path, wal_dir: &str, id: Option<&s
     if text == before {
         return Ok(());
     }
-    write_all(vfs, &path, IfExists::Truncate, text.as_bytes(), IoClass::Other)
+    write_all(vfs, &path, IfExists::Truncate, &name::bytes(&text), IoClass::Other)
 }
 
 /// The names of the families in an OPTIONS file. Errors as of [`families_in`].
@@ -255,7 +253,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<Vec<String>>> {
 /// # Errors
 /// `Corruption`: the file is not whole. `InvalidArgument`: a line cannot be read. Both name the line.
 pub(crate) fn families_in(bytes: &[u8]) -> Result<Option<Vec<(String, FamilyOptions)>>> {
-    let text = &*whole::text_of(bytes)?;
+    let text = &*name::text(bytes);
     whole::check_whole(text)?;
     let start = DbOptions { ignore_unsupported_options: true, ..DbOptions::default() };
     match base::options::OptionsFile::read(text, start, &|_| FamilyOptions::default(), true) {

@@ -4,6 +4,7 @@
 //! RocksDB refuses a directory with data it would not see. Keeps B1 and B2.
 
 use base::coding::{Reader, put_prefixed, put_varint32, put_varint64};
+use base::name;
 use base::{Error, FamilyId, Result};
 use log::{Frontiers, Position};
 
@@ -84,10 +85,10 @@ const FILE_BYTES_MAX: u64 = i64::MAX as u64;
 fn encode(out: &mut Vec<u8>, edit: &VersionEdit) {
     encode_private(out, edit);
     if let Some(id) = &edit.db_id {
-        put_tagged_bytes(out, tag::DB_ID, id.as_bytes());
+        put_tagged_bytes(out, tag::DB_ID, &name::bytes(id));
     }
     if let Some(name) = &edit.comparator {
-        put_tagged_bytes(out, tag::COMPARATOR, name.as_bytes());
+        put_tagged_bytes(out, tag::COMPARATOR, &name::bytes(name));
     }
     put_tagged_number(out, tag::LOG_NUMBER, edit.log_number.map(|n| n.0));
     put_tagged_number(out, tag::PREV_LOG, edit.prev_log.map(|n| n.0));
@@ -113,7 +114,7 @@ fn encode(out: &mut Vec<u8>, edit: &VersionEdit) {
         put_tagged_number(out, tag::FAMILY, Some(u64::from(edit.family.0)));
     }
     if let Some(name) = &edit.add_family {
-        put_tagged_bytes(out, tag::FAMILY_ADD, name.as_bytes());
+        put_tagged_bytes(out, tag::FAMILY_ADD, &name::bytes(name));
     }
     if edit.drop_family {
         put_varint32(out, tag::FAMILY_DROP);
@@ -144,7 +145,7 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
         put_private(out, private_tag::LOG_FRONTIERS, &fields);
     }
     if let Some(dir) = &edit.log_dir {
-        put_tagged_bytes(out, private_tag::LOG_DIR, dir.as_bytes());
+        put_tagged_bytes(out, private_tag::LOG_DIR, &name::bytes(dir));
     }
     if let Some(number) = edit.options_file {
         put_private(out, private_tag::OPTIONS_FILE, &[number.0]);
@@ -219,7 +220,7 @@ pub fn decode_record(record: &[u8]) -> Result<Vec<VersionEdit>> {
 
 fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Result<()> {
     match tag {
-        tag::COMPARATOR => edit.comparator = Some(text(reader.prefixed("comparator")?, "comparator")?),
+        tag::COMPARATOR => edit.comparator = Some(text(reader.prefixed("comparator")?)),
         tag::LOG_NUMBER => edit.log_number = Some(decode_number(reader, "log number")?),
         tag::PREV_LOG => edit.prev_log = Some(decode_number(reader, "previous log number")?),
         tag::NEXT_FILE => edit.next_file = Some(decode_number(reader, "next file number")?),
@@ -238,11 +239,11 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
         tag::NEW_FILE_3 => decode_new_file(reader, Form::NewFile3, edit)?,
         tag::NEW_FILE_4 => decode_new_file(reader, Form::NewFile4, edit)?,
         tag::FAMILY => edit.family = FamilyId(reader.varint32("family")?),
-        tag::FAMILY_ADD => edit.add_family = Some(text(reader.prefixed("family name")?, "family name")?),
+        tag::FAMILY_ADD => edit.add_family = Some(text(reader.prefixed("family name")?)),
         tag::FAMILY_DROP => edit.drop_family = true,
         tag::MAX_FAMILY => edit.max_family = Some(reader.varint32("largest family")?),
         tag::ATOMIC_GROUP => edit.atomic_group = Some(reader.varint32("edits left in the group")?),
-        tag::DB_ID => edit.db_id = Some(text(reader.prefixed("database id")?, "database id")?),
+        tag::DB_ID => edit.db_id = Some(text(reader.prefixed("database id")?)),
         tag::OLD_WAL_ADDITION => decode_wal_addition(reader, edit)?,
         tag::WAL_ADDITION | private_tag::EXPORTED_LOG => {
             decode_wal_addition(&mut Reader::new(reader.prefixed("added log")?), edit)?
@@ -265,7 +266,7 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
             edit.value_times = true;
         }
         private_tag::TABLE_BOUNDS => decode_table_bounds(reader, edit)?,
-        private_tag::LOG_DIR => edit.log_dir = Some(text(reader.prefixed("log directory")?, "log directory")?),
+        private_tag::LOG_DIR => edit.log_dir = Some(text(reader.prefixed("log directory")?)),
         _ => pass_over(tag, reader)?,
     }
     Ok(())

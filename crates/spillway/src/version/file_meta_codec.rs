@@ -4,6 +4,7 @@
 
 use base::coding::{Reader, put_prefixed, put_u64, put_varint32, put_varint64};
 use base::key::TRAILER_BYTES;
+use base::name;
 use base::{Error, FileNumber, Result, SeqNo};
 
 use super::file_name::FILE_NUMBER_MAX;
@@ -140,7 +141,7 @@ fn decode_custom_field(tag: u32, field: &mut Reader<'_>, file: &mut NewFile) -> 
         custom_tag::OLDEST_ANCESTOR_TIME => meta.oldest_ancestor_time = field.varint64("oldest ancestor time")?,
         custom_tag::FILE_CREATION_TIME => meta.file_creation_time = field.varint64("file creation time")?,
         custom_tag::FILE_CHECKSUM => meta.file_checksum = rest(field).to_vec(),
-        custom_tag::FILE_CHECKSUM_FUNC => meta.file_checksum_func = text(rest(field), "name of the file checksum")?,
+        custom_tag::FILE_CHECKSUM_FUNC => meta.file_checksum_func = text(rest(field)),
         custom_tag::TEMPERATURE => meta.temperature = field.u8("temperature")?,
         custom_tag::UNIQUE_ID => meta.unique_id = Some((field.u64("unique id")?, field.u64("unique id")?)),
         custom_tag::EPOCH_NUMBER => meta.epoch_number = field.varint64("epoch number")?,
@@ -190,11 +191,8 @@ fn rest<'a>(field: &mut Reader<'a>) -> &'a [u8] {
 }
 
 /// Decodes a name.
-pub(super) fn text(bytes: &[u8], what: &str) -> Result<String> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.to_string()),
-        Err(_) => Err(Error::corruption(format!("{what} is not UTF-8"))),
-    }
+pub(super) fn text(bytes: &[u8]) -> String {
+    name::text(bytes).into_owned()
 }
 
 /// Appends the tag and the entry.
@@ -212,7 +210,7 @@ pub(super) fn encode(out: &mut Vec<u8>, level: usize, meta: &FileMeta) {
     put_varint_field(out, custom_tag::EPOCH_NUMBER, meta.epoch_number);
     if !meta.file_checksum_func.is_empty() {
         put_field(out, custom_tag::FILE_CHECKSUM, &meta.file_checksum);
-        put_field(out, custom_tag::FILE_CHECKSUM_FUNC, meta.file_checksum_func.as_bytes());
+        put_field(out, custom_tag::FILE_CHECKSUM_FUNC, &name::bytes(&meta.file_checksum_func));
     }
     if meta.path_id != 0 {
         // One byte, as RocksDB reads it; a family has at most a handful of paths.

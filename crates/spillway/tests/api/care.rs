@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use spillway::{Backups, Config, Db, ErrorKind, Options};
+use spillway::{Backups, Config, Db, ErrorKind, FamilyOptions, Options};
 
 #[test]
 fn a_damaged_database_is_checked_and_repaired() {
@@ -96,4 +96,50 @@ fn reads_that_tables_do_not_answer_have_them_compacted() {
         read_all();
     }
     read_all();
+}
+
+/// Permissions below a directory, the directories' own included; each with the path.
+#[cfg(unix)]
+fn modes(dir: &std::path::Path) -> Vec<(std::path::PathBuf, u32)> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mut all = vec![(dir.to_owned(), mode(dir))];
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { all.extend(modes(&path)) } else { all.push((path.clone(), mode(&path))) }
+    }
+    all
+}
+
+#[cfg(unix)]
+#[test]
+fn every_new_file_has_the_permissions_of_file_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, mode) in [("own", 0o600), ("group", 0o640), ("all", 0o644)] {
+        let dir = folder.path().join(name);
+        let family = FamilyOptions::new().memtable(r#"trie:{"convert_to_sst":"kFileMmap"}"#);
+        let options = Options::new().wal_dir(dir.join("logs")).family("images", family);
+        let options = if name == "own" { options } else { options.file_mode(mode) };
+        let db = Db::open_with(&dir, &options).unwrap();
+        let images = db.find_family("images").unwrap();
+        db.put("k", "v").unwrap();
+        images.put("k", "v").unwrap();
+        db.flush().unwrap();
+        images.put("l", "v").unwrap();
+        db.checkpoint(dir.join("copy")).unwrap();
+        drop(images);
+        drop(db);
+        let all = modes(&dir);
+        assert!(all.len() > 12, "{all:?}");
+        for (path, found) in all {
+            let wanted = if path.is_dir() { mode | (mode & 0o444) >> 2 } else { mode };
+            assert_eq!(found, wanted, "{}: {found:o}", path.display());
+        }
+        // The mode is stored: the next open needs none.
+        let db = Db::open(&dir).unwrap();
+        db.put("again", "v").unwrap();
+        assert!(modes(&dir).iter().all(|(path, found)| path.is_dir() || *found == mode));
+    }
+    let error = Db::open_with(folder.path().join("x"), &Options::new().file_mode(0o400)).unwrap_err().to_string();
+    assert!(error.contains("file_mode") && error.contains("0640"), "{error}");
 }

@@ -11,6 +11,7 @@ mod families;
 mod iteration;
 mod loading;
 mod model;
+mod second_runs;
 mod stored_options;
 mod transactions;
 

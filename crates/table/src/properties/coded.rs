@@ -149,7 +149,7 @@ impl Field<'_> {
             Number(number) | SomeNumber(number) => varint(*number),
             Bit(set) => varint(u64::from(*set)),
             Flag(set) => vec![if *set { b'1' } else { b'0' }],
-            Text(text) | SomeText(text) | Name(text) => text.as_bytes().to_vec(),
+            Text(text) | SomeText(text) | Name(text) => base::name::bytes(text).into_owned(),
             Family(id) => varint(id.map_or(NO_FAMILY, u64::from)),
             Index(index) => u32::from(index.number()).to_le_bytes().to_vec(),
             Fixed(value) => value.to_vec(),
@@ -164,7 +164,7 @@ impl Field<'_> {
             Bit(set) => **set = varint()? != 0,
             Flag(set) => **set = value == b"1",
             Text(text) | SomeText(text) | Name(text) => {
-                let stored = String::from_utf8_lossy(value);
+                let stored = base::name::text(value);
                 **text = if stored == NO_NAME { String::new() } else { stored.into_owned() };
             }
             Family(id) => **id = u32::try_from(varint()?).ok().filter(|id| u64::from(*id) != NO_FAMILY),

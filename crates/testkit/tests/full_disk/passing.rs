@@ -195,6 +195,33 @@ fn a_compaction_that_finds_no_space_leaves_the_database_writable() {
     }
 }
 
+#[test]
+fn a_lack_of_descriptors_ends_as_a_full_disk_does() {
+    for compacts in [false, true] {
+        let mut world = World::new("tiny");
+        world.write_some(40);
+        world.flush().unwrap();
+        let rule = Rule::new(Fault::Error(FaultCode::TooManyFiles)).on(Operation::Create).path(".sst").sticky();
+        world.faults.inject(if compacts { rule.nth(2) } else { rule });
+        world.write_some(40);
+        let flushed = world.flush();
+        world.write_some(100);
+        let waited = if compacts { world.db.wait_for_compaction() } else { flushed };
+        let told = waited.unwrap_err().to_string();
+        assert!(told.contains("waits, and is tried again") && told.contains("`ulimit -n`"), "{told}");
+        assert_eq!(world.property("rocksdb.is-write-stopped"), 0);
+        world.check_after_crash("without descriptors");
+        world.faults.clear();
+        world.pass(Duration::from_secs(60));
+        world.write_some(1);
+        assert_eq!(world.heard.0.lock().last(), Some(&"end"), "compacts: {compacts}");
+        world.flush().unwrap();
+        world.db.wait_for_compaction().unwrap();
+        world.check_files("with descriptors again");
+        world.check_after_crash("with descriptors again");
+    }
+}
+
 /// Retries are rare while the disk stays full, and immediate once free space appears.
 #[test]
 fn tries_come_seldom_and_when_there_is_room() {

@@ -5,7 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use base::{Error, ErrorKind, Result};
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::{open_fd, os_error};
@@ -27,9 +27,11 @@ pub(super) fn metadata(path: &Path) -> Result<Metadata> {
     Ok(Metadata { kind, len: u64::try_from(stat.st_size).unwrap_or(0), modified_us, identity })
 }
 
-pub(super) fn create_dir_all(path: &Path) -> Result<()> {
+/// Those who read the files of `mode` enter the directory, too.
+pub(super) fn create_dir_all(path: &Path, mode: Mode) -> Result<()> {
+    let mode = mode.as_raw_mode();
     let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700);
+    builder.recursive(true).mode(mode | (mode & 0o444) >> 2);
     builder.create(path).map_err(|e| Error::io("create directory", path, e))
 }
 

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::os::{self, WriteBack};
-use super::{open_fd, os_error};
+use super::{create_fd, open_fd, os_error};
 use crate::{AppendFile, IoClass, RandomFile, SharedFile};
 
 /// A file accessed at positions, read-only or read-write.
@@ -24,8 +24,8 @@ impl RealFile {
         Ok(RealFile { fd: open_regular(path)?, path: path.to_owned() })
     }
 
-    pub(super) fn create(path: &Path) -> Result<Self> {
-        let fd = open_fd("create", path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+    pub(super) fn create(path: &Path, mode: Mode) -> Result<Self> {
+        let fd = create_fd("create", path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, mode)?;
         Ok(RealFile { fd, path: path.to_owned() })
     }
 

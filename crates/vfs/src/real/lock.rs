@@ -14,10 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use base::{Error, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{open_fd, os, os_error};
+use super::{create_fd, os, os_error};
 use crate::{LockGuard, std_calls};
 
 /// Device and inode.
@@ -73,10 +73,10 @@ pub(super) struct FileLock {
 }
 
 impl FileLock {
-    pub(super) fn acquire(path: &Path) -> Result<Self> {
+    pub(super) fn acquire(path: &Path, mode: Mode) -> Result<Self> {
         watch_forks();
         let mut held = held(); // first: a fork in between would leave the descriptor with the child
-        let fd = open_fd("open the lock file", path, OFlags::RDWR | OFlags::CREATE)?;
+        let fd = create_fd("open the lock file", path, OFlags::RDWR | OFlags::CREATE, mode)?;
         let stat = rustix::fs::fstat(&fd).map_err(|e| os_error("examine the lock file", path, e))?;
         let id = (i128::from(stat.st_dev), i128::from(stat.st_ino)); // their types differ between systems
         if let Some(holder) = held.iter().find(|other| other.id == id) {
@@ -165,11 +165,11 @@ mod tests {
     fn a_lock_is_free_once_dropped_though_its_descriptor_was_inherited() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("LOCK");
-        let lock = FileLock::acquire(&path).unwrap();
+        let lock = FileLock::acquire(&path, Mode::RUSR | Mode::WUSR).unwrap();
         let inherited = held().iter().find(|held| held.number == lock.number).unwrap().fd.try_clone().unwrap();
-        assert_eq!(FileLock::acquire(&path).err().unwrap().kind(), base::ErrorKind::Busy);
+        assert_eq!(FileLock::acquire(&path, Mode::RUSR | Mode::WUSR).err().unwrap().kind(), base::ErrorKind::Busy);
         drop(lock);
-        let again = FileLock::acquire(&path).unwrap();
+        let again = FileLock::acquire(&path, Mode::RUSR | Mode::WUSR).unwrap();
         drop((again, inherited));
     }
 }

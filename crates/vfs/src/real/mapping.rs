@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::{Error, Result};
 use parking_lot::Mutex;
 use rustix::fd::OwnedFd;
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::{advice, file, open_fd, os, os_error};
+use super::{advice, create_fd, file, os, os_error};
 use crate::page::{self, PAGE_BYTES};
 use crate::{IoClass, MappedMemory, ReadMapping, RwMapping};
 
@@ -109,9 +109,9 @@ unsafe impl Send for RealRwMapping {}
 unsafe impl Sync for RealRwMapping {}
 
 impl RealRwMapping {
-    pub(super) fn create(path: &Path, capacity: u64) -> Result<Self> {
+    pub(super) fn create(path: &Path, capacity: u64, mode: Mode) -> Result<Self> {
         let capacity = mappable_capacity(path, capacity)?;
-        let fd = open_fd("create", path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+        let fd = create_fd("create", path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, mode)?;
         let mapping = Self::over(fd, path, capacity);
         if mapping.is_err() {
             // Best effort: the cause is returned, and matters more than an empty file.

@@ -39,23 +39,30 @@ use crate::{
     Remains, RwMapping, SharedFile, Task, Vfs, std_calls,
 };
 
+/// The owner's alone.
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// The operating system.
 #[derive(Debug)]
 pub struct RealVfs {
     start: Instant,
+    /// Of new files.
+    mode: Mode,
 }
 
 impl RealVfs {
     /// The operating system's files.
     #[expect(clippy::new_ret_no_self, reason = "the engine only ever holds a Vfs behind its trait")]
     pub fn new() -> Arc<dyn Vfs> {
-        Arc::new(RealVfs { start: Instant::now() })
+        Arc::new(RealVfs { start: Instant::now(), mode: FILE_MODE })
     }
 }
 
 impl Vfs for RealVfs {
+    fn with_file_mode(&self, mode: u32) -> Option<Arc<dyn Vfs>> {
+        Some(Arc::new(RealVfs { start: self.start, mode: Mode::from_raw_mode(mode) }))
+    }
+
     fn open(&self, path: &Path) -> Result<Arc<dyn RandomFile>> {
         Ok(Arc::new(file::RealFile::open(path)?))
     }
@@ -65,7 +72,7 @@ impl Vfs for RealVfs {
             IfExists::Fail => OFlags::EXCL,
             IfExists::Truncate => OFlags::TRUNC,
         };
-        let fd = open_fd("create", path, OFlags::WRONLY | OFlags::CREATE | flags)?;
+        let fd = create_fd("create", path, OFlags::WRONLY | OFlags::CREATE | flags, self.mode)?;
         Ok(Box::new(file::RealAppendFile::new(fd, path, 0)))
     }
 
@@ -76,7 +83,7 @@ impl Vfs for RealVfs {
     }
 
     fn create_shared(&self, path: &Path) -> Result<Arc<dyn SharedFile>> {
-        Ok(Arc::new(file::RealFile::create(path)?))
+        Ok(Arc::new(file::RealFile::create(path, self.mode)?))
     }
 
     fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>> {
@@ -88,7 +95,7 @@ impl Vfs for RealVfs {
     }
 
     fn create_mapped(&self, path: &Path, capacity: u64) -> Result<Arc<dyn RwMapping>> {
-        Ok(Arc::new(mapping::RealRwMapping::create(path, capacity)?))
+        Ok(Arc::new(mapping::RealRwMapping::create(path, capacity, self.mode)?))
     }
 
     fn metadata(&self, path: &Path) -> Result<Metadata> {
@@ -100,7 +107,7 @@ impl Vfs for RealVfs {
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<()> {
-        directory::create_dir_all(path)
+        directory::create_dir_all(path, self.mode)
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
@@ -132,7 +139,7 @@ impl Vfs for RealVfs {
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn LockGuard>> {
-        Ok(Box::new(lock::FileLock::acquire(path)?))
+        Ok(Box::new(lock::FileLock::acquire(path, self.mode)?))
     }
 
     fn free_bytes(&self, path: &Path) -> Option<u64> {
@@ -173,9 +180,15 @@ impl Vfs for RealVfs {
     }
 }
 
-/// Opens with the mode and flags common to all our files.
+/// Opens with the flags common to all our files.
 fn open_fd(doing: &str, path: &Path, flags: OFlags) -> Result<OwnedFd> {
-    retry_on_intr(|| rustix::fs::open(path, flags | OFlags::CLOEXEC, FILE_MODE)).map_err(|e| os_error(doing, path, e))
+    create_fd(doing, path, flags, Mode::empty())
+}
+
+/// As [`open_fd`], with the permissions of a file that is made.
+fn create_fd(doing: &str, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+    let flags = flags | OFlags::CLOEXEC;
+    retry_on_intr(|| rustix::fs::open(path, flags, mode)).map_err(|e| os_error(doing, path, e))
 }
 
 /// Converts an errno to the kind of error the caller can act on.

@@ -249,6 +249,12 @@ impl Options {
         self
     }
 
+    /// Permissions of new files, from `0o600` (the default, the owner's alone) to `0o666`; `0o640` lets a group read. The
+    /// process's umask takes from them, and files that are there stay as they are. Others are an error of the open.
+    pub fn file_mode(self, mode: u32) -> Self {
+        self.option("file_mode", format!("{mode:o}"))
+    }
+
     /// Hears of flushes, compactions, stalls and background errors. May be given several times.
     pub fn listener(mut self, listener: impl EventListener + 'static) -> Self {
         let listener: Arc<dyn EventListener> = Arc::new(listener);
@@ -339,7 +345,7 @@ fn unknown(name: &str) -> Error {
 }
 
 fn text_of(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    base::name::of_path(path).into_owned()
 }
 
 impl fmt::Debug for Options {

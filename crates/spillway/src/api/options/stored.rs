@@ -1,5 +1,6 @@
 //! Options of an open: the given ones over the stored ones.
 
+use base::name;
 use std::path::Path;
 
 use base::options::{DbOptions, FamilyOptions as EngineFamilyOptions, OptionsFile, whole};
@@ -86,7 +87,7 @@ impl Options {
                 ..EngineFamilyOptions::default()
             }
         };
-        let text = String::from_utf8_lossy(&text);
+        let text = name::text(&text);
         let read = whole::check_whole(&text)
             .and_then(|()| OptionsFile::read_keeping(&text, DbOptions::default(), &objects, true));
         match read {

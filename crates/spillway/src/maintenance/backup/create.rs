@@ -1,6 +1,7 @@
 //! Makes a backup: captures the database as a checkpoint does (Q3 pins the files), copies files the directory lacks,
 //! then writes the meta file.
 
+use base::name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -110,7 +111,7 @@ fn describe(store: &Store, copier: &Copier<'_>, id: BackupId, capture: &Capture)
     let options = file_name::format(FileType::Options, capture.manifest);
     let (id_of_database, audience) = (&copier.core.context.db_id, ini::Audience::Spillway);
     let text = copier.describe_options(&capture.families, id_of_database, capture.manifest, audience);
-    store.write(&dir.join(&options), text.as_bytes())?;
+    store.write(&dir.join(&options), &name::bytes(&text))?;
     write_alone(&*store.vfs, &dir, capture.manifest, &capture.snapshot, ManifestKind::Fenced)?;
     let manifest = file_name::format(FileType::Manifest, capture.manifest);
     let current = file_name::format(FileType::Current, FileNumber(0));

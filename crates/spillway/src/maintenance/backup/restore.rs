@@ -1,6 +1,7 @@
 //! Restores a backup to a directory. A mark is durable before anything else changes, and removed once all is durable: in
 //! between the directory does not open, is not repaired, and does not pass for another database.
 
+use base::name;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -209,7 +210,7 @@ const LOGS_KEPT: &str = "logs kept";
 fn logs_line(how: &RestoreOptions) -> String {
     let logs = if how.keep_log_files { LOGS_KEPT } else { "logs restored" };
     match &how.wal_dir {
-        Some(dir) => format!("{logs} in {}", absolute(dir).components().collect::<PathBuf>().display()),
+        Some(dir) => format!("{logs} in {}", name::of_path(&absolute(dir).components().collect::<PathBuf>())),
         None => logs.to_owned(),
     }
 }
@@ -217,7 +218,7 @@ fn logs_line(how: &RestoreOptions) -> String {
 /// Whether a mark is of a restore, or of a deletion, with the same directory of logs.
 fn is_of_same_logs(mark: &str, how: &RestoreOptions) -> bool {
     let restored = [true, false].map(|keep_log_files| logs_line(&RestoreOptions { keep_log_files, ..how.clone() }));
-    let deleted = how.wal_dir.as_ref().map(|dir| dir.to_string_lossy());
+    let deleted = how.wal_dir.as_ref().map(|dir| name::of_path(dir));
     mark.lines().last().is_some_and(|line| restored.iter().any(|one| one == line) || deleted.as_deref() == Some(line))
 }
 
@@ -471,7 +472,7 @@ fn tell_place(
     own: Option<String>,
     kept: Option<&Kept>,
 ) -> Result<()> {
-    let logs = if places.logs == places.db { "".into() } else { places.logs.to_string_lossy() }; // as the option wal_dir
+    let logs = if places.logs == places.db { "".into() } else { name::of_path(&places.logs) }; // as the option wal_dir
     options_file::tell_place(vfs, &places.db, &logs, own.as_deref())?;
     let edit = VersionEdit {
         db_id: own,

@@ -1,6 +1,7 @@
 //! Export: a copy of the database for RocksDB to open, while writes go on. Omits the MANIFEST's fence and all tags but one that RocksDB passes over; rewrites
 //! tables of formats unknown to RocksDB; what no table has goes into a log of RocksDB's format.
 
+use base::name;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -96,7 +97,7 @@ impl Copier<'_> {
         let identity = new_identity(&*self.core.context.vfs);
         snapshot.db_id = Some(identity.clone());
         let text = self.describe_options(&families, &identity, description, ini::Audience::RocksDb);
-        staging.write(&file_name::format(FileType::Options, description), text.as_bytes())?;
+        staging.write(&file_name::format(FileType::Options, description), &name::bytes(&text))?;
         staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
         let kind = ManifestKind::Export { log_bytes };
         write_alone(&*self.core.context.vfs, staging.dir(), manifest, &snapshot, kind)?;

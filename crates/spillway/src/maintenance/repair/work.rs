@@ -447,7 +447,7 @@ fn check_log_dir(
     let vfs = &*options.vfs;
     // Without a MANIFEST and logs of ours it may be RocksDB's. Where the place cannot be known, replay doubts.
     if old.map_or(logs.row.is_none(), |old| !old.fenced) {
-        rocksdb_logs::check_place(vfs, dir, named_log_dir(&options.db), old)?;
+        rocksdb_logs::check_place(vfs, dir, named_log_dir(&options.db).as_deref(), old)?;
     }
     let Some(found) = logs.found.as_ref().filter(|_| old.is_none_or(|old| old.fenced)) else { return Ok(None) };
     let noted = old.and_then(|old| old.log_dir.clone());

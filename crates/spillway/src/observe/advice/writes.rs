@@ -36,7 +36,9 @@ pub(super) fn disk_is_full(scene: &Scene<'_>) -> Vec<Advice> {
     }
     let seen = match health.reserve_is_spent {
         true => "the reserve for a full disk is given up: only deletions are written",
-        false => "a flush or a compaction waits for disk space",
+        false => {
+            "a flush or a compaction waits for disk space, or for open files or memory where the event log says so"
+        }
     };
     let what = "Free space on the database's disk, or delete data and compact. Nothing in the directory may be deleted by hand.";
     vec![Advice::new("disk-full", AdviceSeverity::Urgent, seen.to_owned(), what)]

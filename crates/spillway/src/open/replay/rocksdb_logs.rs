@@ -278,7 +278,7 @@ impl LogReplay<'_> {
         }
         let vfs = &*self.context.vfs;
         let named = named_log_dir(&self.context.options);
-        if let Some(unknown) = check_place(vfs, &self.context.dir, named, recovered)? {
+        if let Some(unknown) = check_place(vfs, &self.context.dir, named.as_deref(), recovered)? {
             if self.may_flush && !self.salvages() {
                 return Err(unknown);
             }
