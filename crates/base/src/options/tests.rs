@@ -61,6 +61,7 @@ fn other_text<G: OptionGroup + Default>(row: &row::Row, default: &str) -> Option
             "kDataBlockBinaryAndHash",
             "kAbsoluteConsistency",
             "kLow",
+            "0640",
             "WARN_LEVEL",
         ],
     };

@@ -161,8 +161,6 @@ static void test_making(rocksdb_t* db, rocksdb_options_t* options) {
     CHECK_GIVEN(name, len, "two");
     CHECK(rocksdb_create_column_family(db, options, "two", &error) == NULL);
     CHECK_ERROR(error, "Invalid argument: ");
-    CHECK(rocksdb_create_column_family(db, options, "\xff\xfe", &error) == NULL);
-    CHECK_ERROR(error, "Invalid argument: ");
     many = rocksdb_create_column_families(db, options, 2, names, &len, &error);
     CHECK_OK(error);
     CHECK(len == 2);

@@ -99,7 +99,7 @@ pub(super) fn check_times(dir: &Path, vfs: &dyn Vfs, options: &FamilyOptions, na
         return Ok(());
     }
     let what = format!(
-        "column family \"{name}\": a ttl is given when a family is created: values that are there carry no time"
+        "column family \"{name}\": a ttl (value_ttl_s) is given when a family is created: values that are there carry no time"
     );
     let remedy = "if they do (RocksDB's DBWithTTL), say value_times=true";
     Err(Error::invalid_argument(what).advise(remedy).at_path(dir))

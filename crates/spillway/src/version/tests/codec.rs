@@ -204,7 +204,6 @@ fn damage_is_named() {
     for (record, part) in [
         (vec![6, 64, 1], "level 64 is more than any database has"),
         (vec![5, 0, 7, 1, 2, 3, 4, 5, 6, 7], "compaction cursor is 7 bytes, too short for an internal key"),
-        (vec![1, 2, 0xff, 0xff], "comparator is not UTF-8"),
         (vec![1, 200, 1, b'a'], "comparator is truncated or malformed"),
         (high_seq, "last sequence number 72057594037927936 is past the end of the sequence numbers"),
         (reversed, "table 000009 has its sequence numbers the wrong way round"),
