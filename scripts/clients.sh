@@ -2,7 +2,7 @@
 # Programs that were written for RocksDB, unchanged, on our librocksdb.so: fetches each from its package registry, runs what
 # clients/ has for it, and prints a table.
 #
-#     scripts/clients.sh [balboa|python|rust|suite|go|nim ...]      all of them where none is named
+#     scripts/clients.sh [balboa|python|rust|suite|kvdb|go|gosuite|nim ...]      all of them where none is named
 #
 # LIBROCKSDB=PATH is the library, without it the release build of the crate capi. Any librocksdb will do: Debian's 7.8 shows
 # that the programs are right. RECORD=yes writes the table into docs/compat.md. CLIENTS_CACHE=DIR keeps what was fetched,
@@ -27,6 +27,7 @@ mkdir -p "$cache"
 
 # Versions that fit RocksDB's newest C interface; those for the one of Debian are below.
 rust_version=0.25.0 go_version=v1.11.1 python_version=0.2.0 nim_rocksdb_version=v10.7.5.0
+kvdb_version=0.21.0 kvdb_tests_version=0.11.0
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -130,11 +131,15 @@ run_python() {
 }
 
 # bindgen, which the crate's build runs, wants a libclang and the compiler's own headers.
-fetch_rust() {
+fetch_clang() {
     if [ -z "${LIBCLANG_PATH:-}" ] && [ -z "$(find /usr/lib -name 'libclang.so*' -print -quit 2>/dev/null)" ]; then
         unpack libclang1-14
         ln -sf libclang-14.so.13 "$cache/debian/libclang1-14/usr/lib/x86_64-linux-gnu/libclang.so"
     fi
+}
+
+fetch_rust() {
+    fetch_clang
     cp -r clients/rust "$dir/crate"
     sed -i "s/^rocksdb = { version = \"[^\"]*\"/rocksdb = { version = \"=$rust_version\"/" "$dir/crate/Cargo.toml"
     soon cargo fetch --quiet --manifest-path "$dir/crate/Cargo.toml"
@@ -165,42 +170,76 @@ link_rust() {
     cargo rustc --quiet --manifest-path "$dir/crate/Cargo.toml" -- -C link-arg="$1" >&2
 }
 
-# The crate's own tests, unchanged. Its package has them.
+# package NAME VERSION: a crate's package, which has its own tests, at $cache/NAME.
+package() {
+    rm -rf "${cache:?}/$1"
+    cp -r "$(echo "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/"$1-$2")" "$cache/$1"
+    rm -f "$cache/$1/rust-toolchain.toml" # the compiler that is here
+    printf '\n[workspace]\n' >>"$cache/$1/Cargo.toml" # the cache may lie in ours
+}
+
+# The crate's own tests, unchanged.
 fetch_suite() {
     fetch_rust
-    local package
-    package=$(echo "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/"rocksdb-$rust_version")
-    rm -rf "$cache/suite"
-    cp -r "$package" "$cache/suite"
-    rm -f "$cache/suite/rust-toolchain.toml" # the compiler that is here
-    printf '\n[workspace]\n' >>"$cache/suite/Cargo.toml" # the cache may lie in ours
-    (cd "$cache/suite" && soon cargo fetch --quiet --locked)
+    package rocksdb "$rust_version"
+    (cd "$cache/rocksdb" && soon cargo fetch --quiet --locked)
     echo "rocksdb $rust_version's own tests (crates.io)" >"$dir/version"
 }
 
-# Each test in a process of its own: some things that a library lacks end the process.
 run_suite() {
-    local program name test listed=$root/clients/rust-suite/not-here.txt
+    cd "$cache/rocksdb"
+    run_crate rust-suite --locked --tests --no-default-features --features bindgen-runtime
+}
+
+# The store of Parity's nodes. Its tests are in a crate of their own.
+fetch_kvdb() {
+    fetch_clang
+    cargo init --quiet --lib --vcs none --name fetch "$dir/crate"
+    printf 'kvdb-rocksdb = "=%s"\n[workspace]\n' "$kvdb_version" >>"$dir/crate/Cargo.toml"
+    soon cargo fetch --quiet --manifest-path "$dir/crate/Cargo.toml"
+    package kvdb-rocksdb "$kvdb_version"
+    cd "$cache/kvdb-rocksdb"
+    # Our library has the compressions.
+    sed -i 's/^features = \["snappy"\]/features = ["bindgen-runtime"]/' Cargo.toml
+    printf '[dev-dependencies.kvdb-shared-tests]\nversion = "=%s"\n' "$kvdb_tests_version" >>Cargo.toml
+    soon cargo fetch --quiet
+    echo "kvdb-rocksdb $kvdb_version's own tests (crates.io)" >"$dir/version"
+}
+
+run_kvdb() {
+    cd "$cache/kvdb-rocksdb"
+    run_crate kvdb --lib
+}
+
+# run_crate LIST ARGUMENT...: the tests of the crate here. LIST is a folder of clients/, with those that cannot pass.
+run_crate() {
+    local program name test listed=$root/clients/$1/not-here.txt
+    shift
     set_rust
-    cd "$cache/suite"
-    CARGO_PROFILE_DEV_DEBUG=false cargo test --locked --tests --no-run --no-default-features --features bindgen-runtime \
-        >"$dir/build" 2>&1 || { tail -n 20 "$dir/build" >&2; return 1; }
+    CARGO_PROFILE_DEV_DEBUG=false cargo test --no-run "$@" >"$dir/build" 2>&1 || { tail -n 20 "$dir/build" >&2; return 1; }
     sed -n 's/^ *Executable .*(\(.*\))$/\1/p' "$dir/build" >"$dir/programs"
     while read -r program; do
         undefined "$program" >>"$dir/needed"
         name=$(basename "$program")
         name=${name%-*}
         for test in $("$program" --list 2>/dev/null | sed -n 's/: test$//p'); do
-            passes=no
-            if timeout 300 "$program" --exact "$test" --test-threads=1 >"$dir/test" 2>&1; then passes=yes; fi
-            case $passes-$(grep -c "^$name::$test  " "$listed") in
-                yes-0) echo "ok $name::$test" ;;
-                no-1) echo "not here $(grep "^$name::$test  " "$listed")" ;;
-                yes-1) echo "FAILED $name::$test: it passes, and is listed in clients/rust-suite/not-here.txt" ;;
-                *) echo "FAILED $name::$test: $(sed -n '/panicked/{n;p;q}' "$dir/test" | cut -c 1-120)" ;;
-            esac
+            judge "$name::$test" "$program" --exact "$test" --test-threads=1
         done
     done <"$dir/programs"
+}
+
+# judge TEST COMMAND...: one test, in a process of its own: some things that a library lacks end the process. The file
+# $listed has those that cannot pass, with reasons.
+judge() {
+    local test=$1 passes=no
+    shift
+    if timeout 300 "$@" >"$dir/test" 2>&1 </dev/null; then passes=yes; fi
+    case $passes-$(grep -c "^$test  " "$listed" || true) in
+        yes-0) echo "ok $test" ;;
+        no-1) echo "not here $(grep "^$test  " "$listed")" ;;
+        yes-1) echo "FAILED $test: it passes, and is listed in ${listed#"$root/"}" ;;
+        *) echo "FAILED $test: $(sed -n '/panicked/{n;p;q}; /^ *\tError: /{p;q}' "$dir/test" | cut -c 1-120)" ;;
+    esac
 }
 
 # What Go fetches and builds stays in the cache, where it can be removed.
@@ -216,13 +255,13 @@ fetch_go() {
     echo "grocksdb $go_version (Go module proxy)" >"$dir/version"
 }
 
-run_go() {
+# link_go: sets what cgo needs, and $sources.
+link_go() {
     local headers=$include
     set_go
     export GOPROXY=off # all is there
     if [ "$is_7_8" = yes ]; then headers=$cache/debian/librocksdb-dev/usr/include; fi
     cd "$dir/module"
-    local sources
     sources=$(go list -m -f '{{.Dir}}' github.com/linxGnu/grocksdb)
     # All that it binds is linked into every program; what only builds for jemalloc have is not.
     find "$sources" -maxdepth 1 -name '*.go' ! -name '*_test.go' ! -name jemalloc.go -exec sed 's://.*::' {} + |
@@ -236,8 +275,27 @@ run_go() {
         headers=$dir/include
     fi
     export CGO_CFLAGS=-I$headers CGO_LDFLAGS="-L$work/lib -lrocksdb -L$dir -lstubs"
+}
+
+run_go() {
+    link_go
     go build -tags grocksdb_clean_link -o "$dir/client" . >&2
     "$dir/client"
+}
+
+# The module's own tests, unchanged.
+fetch_gosuite() {
+    fetch_go
+    (cd "$dir/module" && soon go get -t "github.com/linxGnu/grocksdb@$go_version") 2>&1
+    echo "grocksdb $go_version's own tests (Go module proxy)" >"$dir/version"
+}
+
+run_gosuite() {
+    local test listed=$root/clients/gosuite/not-here.txt
+    link_go
+    go test -c -tags grocksdb_clean_link -o "$dir/suite" github.com/linxGnu/grocksdb >&2
+    cd "$sources" # where they look for their files
+    for test in $("$dir/suite" -test.list .); do judge "$test" "$dir/suite" -test.run "^$test\$" -test.count 1; done
 }
 
 fetch_nim() {
@@ -317,7 +375,7 @@ failures=no
     echo '| client | version | functions it binds | refused | missing | checks passed | failed | why |'
     echo '|---|---|---|---|---|---|---|---|'
 } >"$work/table"
-for name in ${*:-balboa python rust suite go nim}; do try "$name"; done
+for name in ${*:-balboa python rust suite kvdb go gosuite nim}; do try "$name"; done
 
 say "On $soname"
 cat "$work/table"

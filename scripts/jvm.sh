@@ -4,9 +4,9 @@
 #     scripts/jvm.sh setup [PART...]               fetches PARTs, else all: rocksdbjni kafka kafka-4.4 kafka-broker spark flink bench
 #     scripts/jvm.sh quick [LIBRARY]               rocksdbjni's two main classes under -Xcheck:jni and a Kafka topology: 90 s at most
 #     scripts/jvm.sh suites stock|ours|both [SUITE...]
-#                                                  rocksdbjni kafka flink spark-store spark-rocksdb; by name only spark-more, and
-#                                                  rocksdbjni-10, -11: the same tests under newer jars. Each test's result, and those
-#                                                  that clients/jvm/not-here-SUITE.txt does not list
+#                                                  rocksdbjni kafka flink spark-store spark-rocksdb; by name only spark-more, jraft,
+#                                                  and rocksdbjni-10, -11: the same tests under newer jars. Each test's result, and
+#                                                  those that clients/jvm/not-here-SUITE.txt does not list
 #     scripts/jvm.sh class stock|ours CLASS...     classes of rocksdbjni's tests, with their output; no result is kept
 #     scripts/jvm.sh jobs stock|ours [JOB...]      kafka flink spark: jobs of ours whose process is killed KILLS times (3), and
 #                                                  whose counts must be exact in the end
@@ -18,11 +18,13 @@
 #     scripts/jvm.sh demo-spark                    a stateful stream of PySpark's on both libraries, an executor killed
 #     scripts/jvm.sh jar FILE                      our library in a jar, to be put before RocksDB's on a class path
 #     scripts/jvm.sh why stock|ours SUITE          what its tests fell over, the most frequent first
+#     scripts/jvm.sh natives                       writes crates/jni/natives.tsv of each jar of rocksdbjni from 9.0 on: 2 GB are fetched
 #     scripts/jvm.sh table                         both libraries' results, side by side
 #
 # LIBROCKSDBJNI=PATH is our library, without it the release build of the crate jni. RECORD=yes writes the table into
 # docs/compat.md. JVM_CACHE=DIR keeps what was fetched, and the results: target/jvm without it. JVM_PATIENCE_S=SECONDS is how long
-# a registry may take, 900 without it. ROCKSDB_JAVA_TESTS=DIR is a java/src/test of RocksDB to run in place of the fetched one.
+# a registry may take, 900 without it. ROCKSDB_JAVA_TESTS=DIR is a java/src/test of RocksDB to run in place of the fetched one,
+# JRAFT=DIR a checkout of sofa-jraft, where it cannot be cloned.
 #
 # AGAIN=yes keeps what the last run's suites passed, and runs the rest: for a machine that was too busy.
 #
@@ -82,6 +84,16 @@ fetch_tests() {
     mv "$work/rocksdb-$debian_version" "$cache/"
 }
 
+# JRaft and RheaKV: their tests are in no package of Maven's.
+jraft_version=v1.4.0
+fetch_jraft() {
+    jraft=${JRAFT:-$cache/sofa-jraft}
+    [ ! -d "$jraft/jraft-core" ] || return 0
+    say "Fetching JRaft"
+    GIT_TERMINAL_PROMPT=0 timeout "$patience_s" git clone --quiet --depth 1 --branch "$jraft_version" https://github.com/sofastack/sofa-jraft "$jraft" ||
+        { echo "SKIPPED: JRaft cannot be had here. JRAFT=DIR names a checkout of $jraft_version."; exit 3; }
+}
+
 # compile PART NAME SOURCE...: into $cache/classes/NAME, where it is not there.
 compile() {
     local part=$1 name=$2
@@ -93,7 +105,7 @@ compile() {
     # JMH's processor writes the loops around what is measured.
     local processor=(-proc:none)
     [ "$name" != bench ] || processor=(-processor org.openjdk.jmh.generators.BenchmarkProcessor)
-    javac -nowarn -Xlint:none "${processor[@]}" -d "$out" -cp "$(class_path "$part")" "$@" 2>"$work/javac.log" ||
+    javac -nowarn -Xlint:none -encoding UTF-8 "${processor[@]}" -d "$out" -cp "$(class_path "$part")" "$@" 2>"$work/javac.log" ||
         { cat "$work/javac.log" >&2; exit 1; }
     echo "$sum" >"$out/.done"
     rm -rf "$cache/classes/$name"
@@ -103,8 +115,12 @@ compile() {
 # rocksdbjni_jar VERSION: sets $jar, fetches it where it is not there.
 rocksdbjni_jar() {
     jar=$cache/repository/org/rocksdb/rocksdbjni/$1/rocksdbjni-$1.jar
-    [ -e "$jar" ] || timeout "$patience_s" mvn -q -B "-Dmaven.repo.local=$cache/repository" \
-        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get "-Dartifact=org.rocksdb:rocksdbjni:$1" -Dtransitive=false
+    [ -e "$jar" ] || fetch_jar "org.rocksdb:rocksdbjni:$1"
+}
+
+fetch_jar() {
+    timeout "$patience_s" mvn -q -B "-Dmaven.repo.local=$cache/repository" \
+        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get "-Dartifact=$1" -Dtransitive=false
 }
 
 class_path() { cat "$cache/$1.classpath"; }
@@ -121,7 +137,13 @@ prepare() {
             mapfile -t sources <"$work/sources"
             compile rocksdbjni rocksdbjni "${sources[@]}"
             ;;
-        kafka | flink) compile "$1" "runner-$1" "$runner"/{JUnitRunner,Results,Library}.java ;;&
+        jraft)
+            fetch_jraft
+            find "$jraft"/{jraft-core,jraft-rheakv/rheakv-core}/src/{main,test}/java -name '*.java' >"$work/sources"
+            mapfile -t sources <"$work/sources"
+            compile jraft jraft "${sources[@]}"
+            ;;&
+        jraft | kafka | flink) compile "$1" "runner-$1" "$runner"/{JUnitRunner,Results,Library}.java ;;&
         flink) compile flink jobs-flink "$root"/clients/jvm/jobs/{flink,common}/*.java "$runner"/{Results,Library}.java ;;
         bench) compile bench bench "$root"/clients/jvm/bench/Engine.java ;;
         kafka-4.4) compile kafka-4.4 kafka-4.4 "$root"/clients/jvm/jobs/{kafka,common}/*.java "$runner"/{Results,Library}.java ;;
@@ -227,6 +249,17 @@ suite_kafka() {
         -cp "$cache/classes/runner-kafka:$(class_path kafka)" JUnitRunner "$file" "${classes[@]}"
 }
 
+suite_jraft() {
+    local classes=(core:storage.impl.{LogManager,RocksDBLogStorage,RocksDBSegmentLogStorage}Test
+        rheakv/rheakv-core:rhea.storage.{rocksdb.RocksKVStore,rhea.RheaKVStoreWithRocksDB,rhea.DistributedLockRocksDB}Test) class
+    for class in "${classes[@]}"; do
+        local resources=$jraft/jraft-${class%:*}/src
+        again "$file" 900 jvm -ea -Xmx2g --add-opens=java.base/java.{lang,nio,util}=ALL-UNNAMED --add-opens=java.base/sun.nio.ch=ALL-UNNAMED \
+            -cp "$cache/classes/runner-jraft:$cache/classes/jraft:$jraft/jraft-core/src/main/resources:$resources/main/resources:$resources/test/resources:$(class_path jraft)" \
+            JUnitRunner "$file" "com.alipay.sofa.jraft.${class#*:}"
+    done
+}
+
 suite_flink() {
     again "$file" 1800 jvm -Xmx2g --add-opens=java.base/java.util=ALL-UNNAMED --add-opens=java.base/java.lang=ALL-UNNAMED \
         -cp "$cache/classes/runner-flink:$(class_path flink)" JUnitRunner "$file" \
@@ -288,6 +321,26 @@ suites() {
     done
     table
     return "$failed"
+}
+
+# natives: of each jar from 9.0 on, of JRaft's and of Flink's. A jar is removed once it is read, unless it was here before.
+natives() {
+    local lists=$cache/natives version versions metadata=$cache/repository/org/rocksdb/rocksdbjni/maven-metadata-central.xml
+    mkdir -p "$lists"
+    fetch natives
+    versions=$(sed -n 's#.*<version>\(9\..*\|[1-9][0-9][.].*\)</version>.*#\1#p' "$metadata")
+    for version in 8.8.1 $versions frdb; do
+        [ ! -s "$lists/$version" ] || continue
+        local group=org/rocksdb/rocksdbjni named=$version had=yes
+        [ "$version" != frdb ] || group=com/ververica/frocksdbjni named=8.10.0-ververica-1.0
+        jar=$cache/repository/$group/$named/${group##*/}-$named.jar
+        [ -e "$jar" ] || { had=no && fetch_jar "$(dirname "$group" | tr / .):${group##*/}:$named"; }
+        unzip -Z1 "$jar" 'org/rocksdb/*.class' | sed 's/\.class$//; s#/#.#g' | xargs javap -p -s -cp "$jar" >"$work/list"
+        mv "$work/list" "$lists/$version"
+        [ "$had" = yes ] || rm "$jar"
+        echo "$version: $(grep -c ' native ' "$lists/$version") natives"
+    done
+    python3 clients/jvm/natives.py crates/jni/natives.tsv "$lists"/*
 }
 
 table() {
@@ -527,6 +580,7 @@ case $command in
     measure) measure "$@" ;;
     demo-spark) demo_spark ;;
     jar) jar_of_library "$@" ;;
+    natives) natives ;;
     why) python3 clients/jvm/results.py why "$results" "$@" ;;
     table) table ;;
     *)

@@ -25,6 +25,7 @@ SUITES = {
     "spark-rocksdb": "Spark 4.2.0, RocksDBSuite",
     "spark-store": "Spark 4.2.0, state store suites",
     "spark-more": "Spark 4.2.0, streaming jobs and other suites",
+    "jraft": "JRaft 1.4.0's stores, with RheaKV",
     "flink": "Flink 2.3.0, RocksDB state backend",
 }
 

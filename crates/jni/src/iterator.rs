@@ -57,8 +57,21 @@ pub mod made {
     use super::*;
 
     natives! { "RocksDB";
-        "iterator" => fn(_env, database: &Db, family: Option<&FamilyHandle>, options: Option<&ReadSettings>) -> i64 {
+        "iterator__JJJ" | "iteratorCF__JJJ" =>
+        fn(_env, database: &Db, family: Option<&FamilyHandle>, options: Option<&ReadSettings>) -> i64 {
             Ok(database.walk(family, options))
+        }
+
+        "iterator__J" => fn(_env, database: &Db) -> i64 {
+            Ok(database.walk(None, None))
+        }
+
+        "iterator__JJ" => fn(_env, database: &Db, options: Option<&ReadSettings>) -> i64 {
+            Ok(database.walk(None, options))
+        }
+
+        "iteratorCF__JJ" => fn(_env, database: &Db, family: Option<&FamilyHandle>) -> i64 {
+            Ok(database.walk(family, None))
         }
 
         "iterators" => fn(_env, database: &Db, families: Handles, options: Option<&ReadSettings>) -> Vec<i64> {

@@ -62,6 +62,36 @@ fn a_flush_that_leaves_nothing_behind_syncs_no_log() {
     }
 }
 
+/// C's and Java's opens make it, as RocksDB's does.
+#[test]
+fn the_first_log_may_be_made_ahead() {
+    let vfs = MemoryVfs::new(4);
+    let open = |vfs: &Arc<MemoryVfs>| {
+        let db = Db::open("/db", &options(vfs.clone())).expect("open");
+        db.make_first_log();
+        db
+    };
+    let logs = |vfs: &MemoryVfs| log_bytes(vfs) / (LOG_BYTES / 16);
+    let db = open(&vfs);
+    let left = vfs.crash_clone(3, CrashPolicy::AllKept);
+    assert!(log_bytes(&*vfs) > 0);
+    db.close().expect("closed");
+    assert_eq!(log_bytes(&*vfs), 0, "nothing was written to it");
+    for vfs in [vfs, left] {
+        let db = open(&vfs);
+        let made = logs(&vfs);
+        put(&db, "default", 1);
+        assert_eq!(logs(&vfs), made, "the write takes it");
+        for policy in CrashPolicy::ALL {
+            let crashed = open(&vfs.crash_clone(3, policy));
+            put(&crashed, "default", 2);
+            crashed.close().expect("closed");
+        }
+        db.close().expect("closed");
+        assert!(has(&open(&vfs), "default", 1));
+    }
+}
+
 #[test]
 fn a_flush_syncs_the_log_that_another_family_needs() {
     let vfs = MemoryVfs::new(2);

@@ -124,8 +124,10 @@ impl Database {
             Some(own_dir) => Db::open_as_secondary(path, own_dir, open),
             None => Db::open(path, open),
         };
-        let db = db.map_err(locked_out)?;
-        let db = Arc::new(db);
+        let db = Arc::new(db.map_err(locked_out)?);
+        if !open.read_only {
+            db.make_first_log();
+        }
         if let Some(manager) = &options.file_manager {
             manager.watch(&db);
         }

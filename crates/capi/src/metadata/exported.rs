@@ -74,7 +74,14 @@ impl Exported {
         checkpoint.check_parent(dir)?;
         let files = checkpoint.db().export_family(&family.0, dir)?;
         let comparator = CString::new(family.0.options().order.name()).unwrap_or_default();
-        Ok(Box::new(Exported { comparator, files: files.into_iter().map(ShownFile::new).collect() }))
+        let shown = |mut file: LiveFile| {
+            // RocksDB's exports do not tell these.
+            file.family.clear();
+            (file.entries, file.deletions) = (0, 0);
+            ShownFile::new(file)
+        };
+        let files = files.into_iter().map(shown).collect();
+        Ok(Box::new(Exported { comparator, files }))
     }
 }
 

@@ -195,6 +195,19 @@ static void test_what_outlives_a_close(char** argv) {
     rocksdb_close(db);
 }
 
+/* The log is there from the open on, as RocksDB's: writes need nothing of the directory any more. */
+static void test_removed_directory(char** argv) {
+    char command[600];
+    size_t len;
+    rocksdb_t* db = rocksdb_open(options, path_in(argv, "removed"), &error);
+    CHECK_OK(error);
+    snprintf(command, sizeof command, "rm -r '%s'", path_in(argv, "removed"));
+    CHECK(system(command) == 0);
+    put(db, "a", "one");
+    CHECK_GIVEN(rocksdb_get(db, read, LIT("a"), &len, &error), 3, "one");
+    rocksdb_close(db);
+}
+
 int main(int argc, char** argv) {
     rocksdb_t *db, *other;
     rocksdb_flushwaloptions_t* flush_wal = rocksdb_flushwaloptions_create();
@@ -241,6 +254,7 @@ int main(int argc, char** argv) {
     rocksdb_repair_db(options, path_in(argv, "db"), &error);
     CHECK_OK(error);
     test_what_outlives_a_close(argv);
+    test_removed_directory(argv);
     rocksdb_destroy_db(options, path_in(argv, "db"), &error);
     CHECK_OK(error);
     rocksdb_options_set_create_if_missing(options, 0);

@@ -111,6 +111,7 @@ int main(int argc, char** argv) {
     rocksdb_free(name);
     files = rocksdb_export_import_files_metadata_get_files(metadata);
     CHECK(rocksdb_livefiles_count(files) >= 2);
+    CHECK(strcmp(rocksdb_livefiles_column_family_name(files, 0), "") == 0 && rocksdb_livefiles_entries(files, 0) == 0);
     CHECK(strcmp(rocksdb_livefiles_directory(files, 0), path_in(argv, "exported")) == 0);
     rocksdb_livefiles_destroy(files);
     test_imported(argv, metadata);

@@ -149,7 +149,7 @@ natives! { "RocksDB";
     }
 
     /// A failure is noted alone, as in RocksDB.
-    "deleteFile" => fn(_env, database: &Db, name: String) -> () {
+    "deleteFile" | "deprecated_1deleteFile" => fn(_env, database: &Db, name: String) -> () {
         if let Err(error) = database.delete_file(&name) {
             tracing::warn!(%error, "deleteFile");
         }

@@ -24,9 +24,11 @@ static NEW_FAMILY_OPTIONS: Method = Method::constructor(&FAMILY_OPTIONS, c"(J)V"
 static DESCRIPTOR: Class = Class::new(c"org/rocksdb/ColumnFamilyDescriptor");
 static NEW_DESCRIPTOR: Method = Method::constructor(&DESCRIPTOR, c"([BLorg/rocksdb/ColumnFamilyOptions;)V");
 static TABLE: Class = Class::new(c"org/rocksdb/BlockBasedTableConfig");
-/// Of the jars before RocksDB 11, and of the jar of RocksDB 11.8.
+/// Of the jars to 10.6, of 10.10, of 11.0, and from 11.1 on.
 static NEW_TABLE: Method = Method::constructor(&TABLE, c"(ZZZZBBDBZJIIIJZZZZZIIZZBBJD)V");
-static NEW_NEWER_TABLE: Method = Method::constructor(&TABLE, c"(ZZZZBBDBZJIIIJZZZZZIIZDZZJJBBBJD)V");
+static NEW_TABLE_10_10: Method = Method::constructor(&TABLE, c"(ZZZZBBDBZJIIIJZZZZZIIZZJJBBJD)V");
+static NEW_TABLE_11_0: Method = Method::constructor(&TABLE, c"(ZZZZBBDBZJIIIJZZZZZIIZZZJJBBBJD)V");
+static NEW_TABLE_11_1: Method = Method::constructor(&TABLE, c"(ZZZZBBDBZJIIIJZZZZZIIZDZZJJBBBJD)V");
 
 /// Puts the database's options into `options`, and a descriptor of each family into the list.
 fn give(env: Env<'_>, file: OptionsFile, options: &mut Options, list: Object<'_>) -> Result<(), Fault> {
@@ -87,15 +89,24 @@ fn table_config<'j>(env: Env<'j>, of: &TableOptions) -> Result<Object<'j>, Fault
         Value::Long(filter),
         Value::Double(bits.unwrap_or(0.0)),
     ];
-    if NEW_TABLE.find(env).is_ok() {
-        return NEW_TABLE.make(env, &[&first[..], &second, &shortening, &last].concat());
-    }
-    env.clear_pending();
-    let newer = [flag("separate_key_value_in_data_block"), Value::Double(table::option(&kept, "uniform_cv_threshold"))];
-    let alignment = ["super_block_alignment_size", "super_block_alignment_space_overhead_ratio"]
+    let format =
+        [flag("separate_key_value_in_data_block"), Value::Double(table::option(&kept, "uniform_cv_threshold"))];
+    let block = ["super_block_alignment_size", "super_block_alignment_space_overhead_ratio"]
         .map(|name| Value::Long(table::option(&kept, name)));
-    let search = [byte("index_block_search_type")];
-    NEW_NEWER_TABLE.make(env, &[&first[..], &newer, &second, &alignment, &shortening, &search, &last].concat())
+    let index = [byte("index_block_search_type")];
+    let forms: [(&Method, [&[Value<'_>]; 3]); 4] = [
+        (&NEW_TABLE, [&[], &[], &[]]),
+        (&NEW_TABLE_10_10, [&[], &block, &[]]),
+        (&NEW_TABLE_11_0, [&format[..1], &block, &index]),
+        (&NEW_TABLE_11_1, [&format, &block, &index]),
+    ];
+    for (new, [format, block, index]) in forms {
+        if new.find(env).is_ok() {
+            return new.make(env, &[&first[..], format, &second, block, &shortening, index, &last].concat());
+        }
+        env.clear_pending();
+    }
+    Err(Fault::illegal("the jar's BlockBasedTableConfig has another constructor than those of RocksDB 9 to 11.8"))
 }
 
 natives! { "OptionsUtil";

@@ -113,102 +113,80 @@ macro_rules! named {
 pub mod of_blocks {
     use super::*;
 
-    natives! { "BlockBasedTableConfig";
-        /// Of the jars before RocksDB 11.
-        "newTableFactoryHandle__ZZZZBBDBZJJJIIIJZZZJZZIIZZBJI" => fn(
-            _env,
-            cache_index_and_filter_blocks: bool,
-            cache_index_and_filter_blocks_with_high_priority: bool,
-            pin_l0_filter_and_index_blocks_in_cache: bool,
-            pin_top_level_index_and_filter: bool,
-            index_type: i8,
-            data_block_index_type: i8,
-            data_block_hash_table_util_ratio: f64,
-            checksum: i8,
-            no_block_cache: bool,
-            cache: Option<&Cache>,
-            _persistent_cache: i64,
-            block_size: i64,
-            block_size_deviation: i32,
-            block_restart_interval: i32,
-            index_block_restart_interval: i32,
-            metadata_block_size: i64,
-            partition_filters: bool,
-            optimize_filters_for_memory: bool,
-            use_delta_encoding: bool,
-            filter: Option<&Filter>,
-            whole_key_filtering: bool,
-            verify_compression: bool,
-            read_amp_bytes_per_bit: i32,
-            format_version: i32,
-            enable_index_compression: bool,
-            block_align: bool,
-            index_shortening: i8,
-            cache_bytes: i64,
-            cache_shard_bits: i32,
-        ) -> Box<TableFormat> {
-            let numbers: &[(&str, Number)] = named!(
-                cache_index_and_filter_blocks, cache_index_and_filter_blocks_with_high_priority,
-                pin_l0_filter_and_index_blocks_in_cache, pin_top_level_index_and_filter, index_type,
-                data_block_index_type, data_block_hash_table_util_ratio, checksum, no_block_cache, block_size,
-                block_size_deviation, block_restart_interval, index_block_restart_interval, metadata_block_size,
-                partition_filters, optimize_filters_for_memory, use_delta_encoding, whole_key_filtering,
-                verify_compression, read_amp_bytes_per_bit, format_version, enable_index_compression, block_align,
-                index_shortening,
-            );
-            block_based(numbers, &Shared { cache, cache_bytes, cache_shard_bits, filter })
-        }
+    /// The native's forms: between the parameters that all versions have, each has its own.
+    macro_rules! forms {
+        ($(
+            $(#[$doc:meta])*
+            $name:literal: ($($format:ident: $format_type:ty),*) ($($block:ident: $block_type:ty),*) ($($index:ident: $index_type:ty),*)
+        )+) => {
+            natives! { "BlockBasedTableConfig"; $(
+                $(#[$doc])*
+                $name => fn(
+                    _env,
+                    cache_index_and_filter_blocks: bool,
+                    cache_index_and_filter_blocks_with_high_priority: bool,
+                    pin_l0_filter_and_index_blocks_in_cache: bool,
+                    pin_top_level_index_and_filter: bool,
+                    index_type: i8,
+                    data_block_index_type: i8,
+                    data_block_hash_table_util_ratio: f64,
+                    checksum: i8,
+                    no_block_cache: bool,
+                    cache: Option<&Cache>,
+                    _persistent_cache: i64,
+                    block_size: i64,
+                    block_size_deviation: i32,
+                    block_restart_interval: i32,
+                    index_block_restart_interval: i32,
+                    metadata_block_size: i64,
+                    partition_filters: bool,
+                    optimize_filters_for_memory: bool,
+                    use_delta_encoding: bool,
+                    filter: Option<&Filter>,
+                    whole_key_filtering: bool,
+                    verify_compression: bool,
+                    read_amp_bytes_per_bit: i32,
+                    format_version: i32,
+                    $($format: $format_type,)*
+                    enable_index_compression: bool,
+                    block_align: bool,
+                    $($block: $block_type,)*
+                    index_shortening: i8,
+                    $($index: $index_type,)*
+                    cache_bytes: i64,
+                    cache_shard_bits: i32,
+                ) -> Box<TableFormat> {
+                    let numbers: &[(&str, Number)] = named!(
+                        cache_index_and_filter_blocks, cache_index_and_filter_blocks_with_high_priority,
+                        pin_l0_filter_and_index_blocks_in_cache, pin_top_level_index_and_filter, index_type,
+                        data_block_index_type, data_block_hash_table_util_ratio, checksum, no_block_cache, block_size,
+                        block_size_deviation, block_restart_interval, index_block_restart_interval,
+                        metadata_block_size, partition_filters, optimize_filters_for_memory, use_delta_encoding,
+                        whole_key_filtering, verify_compression, read_amp_bytes_per_bit, format_version,
+                        $($format,)* enable_index_compression, block_align, $($block,)* index_shortening, $($index,)*
+                    );
+                    block_based(numbers, &Shared { cache, cache_bytes, cache_shard_bits, filter })
+                }
+            )+ }
+        };
+    }
 
-        /// Of the jar of RocksDB 11.8.
-        "newTableFactoryHandle__ZZZZBBDBZJJJIIIJZZZJZZIIZDZZJJBBJI" => fn(
-            _env,
-            cache_index_and_filter_blocks: bool,
-            cache_index_and_filter_blocks_with_high_priority: bool,
-            pin_l0_filter_and_index_blocks_in_cache: bool,
-            pin_top_level_index_and_filter: bool,
-            index_type: i8,
-            data_block_index_type: i8,
-            data_block_hash_table_util_ratio: f64,
-            checksum: i8,
-            no_block_cache: bool,
-            cache: Option<&Cache>,
-            _persistent_cache: i64,
-            block_size: i64,
-            block_size_deviation: i32,
-            block_restart_interval: i32,
-            index_block_restart_interval: i32,
-            metadata_block_size: i64,
-            partition_filters: bool,
-            optimize_filters_for_memory: bool,
-            use_delta_encoding: bool,
-            filter: Option<&Filter>,
-            whole_key_filtering: bool,
-            verify_compression: bool,
-            read_amp_bytes_per_bit: i32,
-            format_version: i32,
-            separate_key_value_in_data_block: bool,
-            uniform_cv_threshold: f64,
-            enable_index_compression: bool,
-            block_align: bool,
-            super_block_alignment_size: i64,
-            super_block_alignment_space_overhead_ratio: i64,
-            index_shortening: i8,
-            index_block_search_type: i8,
-            cache_bytes: i64,
-            cache_shard_bits: i32,
-        ) -> Box<TableFormat> {
-            let numbers: &[(&str, Number)] = named!(
-                cache_index_and_filter_blocks, cache_index_and_filter_blocks_with_high_priority,
-                pin_l0_filter_and_index_blocks_in_cache, pin_top_level_index_and_filter, index_type,
-                data_block_index_type, data_block_hash_table_util_ratio, checksum, no_block_cache, block_size,
-                block_size_deviation, block_restart_interval, index_block_restart_interval, metadata_block_size,
-                partition_filters, optimize_filters_for_memory, use_delta_encoding, whole_key_filtering,
-                verify_compression, read_amp_bytes_per_bit, format_version, separate_key_value_in_data_block,
-                uniform_cv_threshold, enable_index_compression, block_align, super_block_alignment_size,
-                super_block_alignment_space_overhead_ratio, index_shortening, index_block_search_type,
-            );
-            block_based(numbers, &Shared { cache, cache_bytes, cache_shard_bits, filter })
-        }
+    forms! {
+        /// To 10.6.
+        "newTableFactoryHandle__ZZZZBBDBZJJJIIIJZZZJZZIIZZBJI": () () ()
+        /// 10.10.
+        "newTableFactoryHandle__ZZZZBBDBZJJJIIIJZZZJZZIIZZJJBJI":
+            () (super_block_alignment_size: i64, super_block_alignment_space_overhead_ratio: i64) ()
+        /// 11.0.
+        "newTableFactoryHandle__ZZZZBBDBZJJJIIIJZZZJZZIIZZZJJBBJI":
+            (separate_key_value_in_data_block: bool)
+            (super_block_alignment_size: i64, super_block_alignment_space_overhead_ratio: i64)
+            (index_block_search_type: i8)
+        /// From 11.1 on.
+        "newTableFactoryHandle__ZZZZBBDBZJJJIIIJZZZJZZIIZDZZJJBBJI":
+            (separate_key_value_in_data_block: bool, uniform_cv_threshold: f64)
+            (super_block_alignment_size: i64, super_block_alignment_space_overhead_ratio: i64)
+            (index_block_search_type: i8)
     }
 }
 

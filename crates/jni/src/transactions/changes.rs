@@ -134,7 +134,7 @@ natives! { "Transaction";
         txn.change(env, Some(family), (Merge, &key, &operand), Tracked)
     }
 
-    "mergeUntracked" => fn(
+    "mergeUntracked__J_3BII_3BIIJ" => fn(
         env,
         txn: &mut Txn,
         key[offset, len]: Bytes,

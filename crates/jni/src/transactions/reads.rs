@@ -195,7 +195,11 @@ natives! { "Transaction";
     }
 
     /// An iterator over the database and the transaction's changes. Each move shows the present ones.
-    "getIterator" => fn(_env, txn: &Txn, options: &ReadSettings, family: Option<&FamilyHandle>) -> i64 {
+    "getIterator__JJJ" => fn(_env, txn: &Txn, options: &ReadSettings, family: Option<&FamilyHandle>) -> i64 {
         Ok(Walk::beside(&txn.siblings, txn.transaction.iterator(family, options)))
+    }
+
+    "getIterator__JJ" => fn(_env, txn: &Txn, options: &ReadSettings) -> i64 {
+        Ok(Walk::beside(&txn.siblings, txn.transaction.iterator(None, options)))
     }
 }

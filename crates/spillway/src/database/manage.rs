@@ -93,6 +93,12 @@ impl Database {
         Ok(())
     }
 
+    /// Makes the log that the first write goes to. Writes then go on where the directory is removed, or closed to the
+    /// process, after the open: as in RocksDB, which has its log from the open on.
+    pub fn make_first_log(&self) {
+        self.engine().wal.make_first_log();
+    }
+
     /// Resumes background work after a background error, once its cause is mended. Work stopped by `NoSpace` resumes by
     /// itself when there is room. This call retries at once, and returns once one such flush and one such compaction
     /// have ended.

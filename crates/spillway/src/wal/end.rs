@@ -31,6 +31,7 @@ impl Wal {
         self.core.pipeline.wait_visible(last_seq)?;
         self.core.pipeline.wait_published(entered)?;
         self.keep_images(last_seq, next_record);
+        self.core.logs.discard_spare();
         let is_needed = !self.core.is_all_in_tables();
         log.map_or(Ok(()), |log| self.core.logs.end(&log, last_seq, is_needed))?;
         self.installer.release_logs();

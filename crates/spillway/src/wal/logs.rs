@@ -509,13 +509,15 @@ impl Logs {
         Ok(())
     }
 
-    /// Ends this process's last log with the number `last_seq`, and deletes the spare. No write is in progress. If the
-    /// log `is_needed`, it gets an end record, and the next open finds it whole.
-    pub fn end(&self, log: &ActiveLog, last_seq: SeqNo, is_needed: bool) -> Result<()> {
+    /// Deletes the spare.
+    pub fn discard_spare(&self) {
         let spare = self.spare.lock().take();
-        if let Some(spare) = spare {
-            self.discard(&spare);
-        }
+        spare.inspect(|spare| self.discard(spare));
+    }
+
+    /// Ends this process's last log with the number `last_seq`. No write is in progress. If the log `is_needed`, it gets
+    /// an end record, and the next open finds it whole.
+    pub fn end(&self, log: &ActiveLog, last_seq: SeqNo, is_needed: bool) -> Result<()> {
         self.live.lock().end_current(last_seq);
         if !is_needed {
             log.file.seal();

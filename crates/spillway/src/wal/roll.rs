@@ -113,6 +113,15 @@ impl Wal {
         Ok(())
     }
 
+    /// Makes the first log ahead of the first write, which has the error if that fails.
+    pub(crate) fn make_first_log(&self) {
+        let _rolling = self.core.logs.rolling.lock();
+        let has_none = self.core.commit.lock().log.is_none() && !self.core.logs.has_spare();
+        if has_none && let Ok(log) = self.core.logs.create(0) {
+            self.core.logs.put_spare(log);
+        }
+    }
+
     /// Makes room for a record of `need_bytes`: in the next extent of `full`, else in the next log. `full` is `None`
     /// before the first log.
     pub(crate) fn roll_log(&self, full: Option<&Arc<ActiveLog>>, need_bytes: u64) -> Result<()> {
