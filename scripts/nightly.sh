@@ -39,6 +39,8 @@ run_rescue() {
 run_memory() {
     MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=32768 SPILLWAY_MEMORY_SECONDS=${SPILLWAY_MEMORY_SECONDS:-600} cargo test --release -p spillway-db --test many_databases -- --nocapture
 }
+# Thirty thousand column families in one database.
+run_families() { SPILLWAY_FAMILIES=${SPILLWAY_FAMILIES:-30000} cargo test --release -p spillway-db --test many_families -- --nocapture; }
 # A million calls on RocksDB's library and ours, every answer compared: other histories every day.
 run_differential() {
     local theirs=${CARGO_TARGET_DIR:-target}/rocksdb-11.8.1/librocksdbjni-linux64.so
@@ -106,7 +108,7 @@ run_publish() {
 # Advisories need a database from the network.
 run_deny() { cargo deny --all-features check; }
 
-for name in ${*:-loom miri asan capi-asan kills effort seeds rescue memory differential mutations clients page jvm peers features msrv platforms publish deny}; do
+for name in ${*:-loom miri asan capi-asan kills effort seeds rescue memory families differential mutations clients page jvm peers features msrv platforms publish deny}; do
     part "$name" "run_$name"
 done
 if [ ${#failed[@]} -gt 0 ]; then

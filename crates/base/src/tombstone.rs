@@ -30,7 +30,7 @@ pub struct Fragment {
     pub seqs: Vec<SeqNo>,
 }
 
-/// Range tombstones cut into fragments sorted by start. Built once, then shared.
+/// Range tombstones cut into fragments sorted by start.
 #[derive(Clone, Debug, Default)]
 pub struct FragmentedTombstones {
     order: UserOrder,
@@ -66,6 +66,19 @@ impl FragmentedTombstones {
             }
         }
         FragmentedTombstones { order, fragments }
+    }
+
+    /// Adds a tombstone: the fragments are those that [`build`](Self::build) makes of all. Cuts the fragments under it anew, and
+    /// moves those behind.
+    pub fn add(&mut self, tombstone: RangeTombstone) {
+        let (first, order) = (self.seek(&tombstone.start), &self.order);
+        let behind = self.fragments.partition_point(|f| order.compare(&f.start, &tombstone.end).is_lt());
+        let under = first..behind.max(first);
+        let parts = self.fragments.get(under.clone()).unwrap_or_default().iter().flat_map(|f| {
+            f.seqs.iter().map(|seq| RangeTombstone { start: f.start.clone(), end: f.end.clone(), seq: *seq })
+        });
+        let cut = Self::build(order.clone(), parts.chain([tombstone]).collect());
+        self.fragments.splice(under, cut.fragments);
     }
 
     /// True without tombstones.
@@ -195,6 +208,29 @@ mod tests {
         assert_eq!(cut.covering(b"f", SeqNo(12)), None);
         assert_eq!(cut.covering(b"g", SeqNo(20)), None);
         assert_eq!(cut.covering(b"A", SeqNo(20)), None);
+    }
+
+    #[test]
+    fn one_by_one_they_are_cut_as_all_at_once() {
+        let mut random = 1u64;
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % below
+        };
+        for order in [UserOrder::Bytewise, UserOrder::ReverseBytewise] {
+            for _ in 0..50 {
+                let of = |start: u64, end: u64, seq| RangeTombstone {
+                    start: vec![start as u8],
+                    end: vec![end as u8],
+                    seq: SeqNo(seq),
+                };
+                let all: Vec<_> = (0..20).map(|_| of(next(40), next(40), next(30))).collect();
+                let mut added = FragmentedTombstones::build(order.clone(), Vec::new());
+                all.iter().for_each(|tombstone| added.add(tombstone.clone()));
+                let built = FragmentedTombstones::build(order.clone(), all);
+                assert_eq!(added.fragments(), built.fragments());
+            }
+        }
     }
 
     #[test]

@@ -17,9 +17,6 @@ use crate::failure::warn;
 /// `--options` with this word takes the defaults in place of the stored options.
 pub const DEFAULTS: &str = "defaults";
 
-/// Size limit for options files, in bytes.
-const OPTIONS_BYTES_MAX: u64 = 16 << 20;
-
 /// Options of a database, of its families by name, and of families without their own.
 #[derive(Clone, Default)]
 pub struct Settings {
@@ -273,7 +270,7 @@ fn numbers_in(vfs: &dyn Vfs, dir: &Path, wanted: FileType) -> Result<Vec<FileNum
 }
 
 fn read_text(vfs: &dyn Vfs, path: &Path) -> Result<String> {
-    let read = spillway::internal::vfs::read_all(vfs, path, OPTIONS_BYTES_MAX, IoClass::Other);
+    let read = spillway::internal::vfs::read_all(vfs, path, whole::BYTES_MAX, IoClass::Other);
     let bytes = read.map_err(|error| match error.is_read_failure() {
         true => Error::corruption(error.to_string()).at_path(path), // the device lost it: as good as damaged
         false if vfs.metadata(path).is_ok_and(|found| found.kind == FileKind::Directory) => {

@@ -1,5 +1,5 @@
 //! Range deletions of a memtable: a lock-free list in the arena, and its fragmented form. The first reader after a push
-//! rebuilds the fragments; later readers share them.
+//! adds it to the fragments; later readers share them.
 
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -33,6 +33,10 @@ enum Head {
     /// In the arena, so that the image has range deletions too, each from its publication on.
     InArena(Ref),
 }
+
+/// Added one by one; of more, the fragments are built anew. An addition moves the fragments behind it, which is far less than to
+/// make them.
+const ADDED_MAX: usize = 32;
 
 struct Built {
     /// The fragments cover the list from this head.
@@ -106,7 +110,7 @@ impl Tombstones {
         {
             return Some(Arc::clone(&built.fragments));
         }
-        let built = Arc::new(self.build(arena, head));
+        let built = Arc::new(self.build(arena, head, self.built.swap(None)));
         let fragments = Arc::clone(&built.fragments);
         self.built.store(Some(built));
         Some(fragments)
@@ -133,10 +137,38 @@ impl Tombstones {
         Ref::from_raw(head as u32)
     }
 
-    fn build<const IMAGE: bool>(&self, arena: &Arena<IMAGE>, head: Ref) -> Built {
+    /// The fragments of the list from `head`, made of those `before` if little was pushed since. Readers may hold these: they are
+    /// copied then.
+    fn build<const IMAGE: bool>(&self, arena: &Arena<IMAGE>, head: Ref, before: Option<Arc<Built>>) -> Built {
+        let known = before.as_ref().map_or(Ref::NULL, |built| built.head);
+        let tombstones = self.pushed(arena, head, known, ADDED_MAX);
+        let fragments = match before.filter(|_| tombstones.len() <= ADDED_MAX) {
+            Some(before) => {
+                let shared = match Arc::try_unwrap(before) {
+                    Ok(built) => built.fragments,
+                    Err(shared) => shared.fragments.clone(),
+                };
+                let mut fragments = Arc::unwrap_or_clone(shared);
+                tombstones.into_iter().for_each(|tombstone| fragments.add(tombstone));
+                fragments
+            }
+            None => FragmentedTombstones::build(self.order.clone(), self.pushed(arena, head, Ref::NULL, usize::MAX)),
+        };
+        let heap_bytes = heap_bytes_of(&fragments);
+        Built { head, fragments: Arc::new(fragments), heap_bytes }
+    }
+
+    /// The range deletions from `head` to `known`, newest first; no more once there are more than `max`.
+    fn pushed<const IMAGE: bool>(
+        &self,
+        arena: &Arena<IMAGE>,
+        head: Ref,
+        known: Ref,
+        max: usize,
+    ) -> Vec<RangeTombstone> {
         let mut tombstones = Vec::new();
         let mut node = head;
-        while !node.is_null() {
+        while node != known && tombstones.len() <= max {
             // SAFETY: `node` was reached from a head loaded with acquire, so its record is published (A2).
             let record = unsafe { record::read(arena, node.forward(1)) };
             let (start, trailer) = record.split();
@@ -145,9 +177,7 @@ impl Tombstones {
             // SAFETY: the first granule of a node is an atomic word to everyone.
             node = Ref::from_raw(unsafe { arena.load(node) } as u32);
         }
-        let fragments = FragmentedTombstones::build(self.order.clone(), tombstones);
-        let heap_bytes = heap_bytes_of(&fragments);
-        Built { head, fragments: Arc::new(fragments), heap_bytes }
+        tombstones
     }
 }
 

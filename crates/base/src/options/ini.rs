@@ -116,11 +116,12 @@ impl OptionsFile {
 
     /// Options of a family.
     pub fn family(&self, name: &str) -> Option<&FamilyOptions> {
-        self.families.iter().find(|(known, _)| known == name).map(|(_, options)| options)
+        self.families.iter().rev().find(|(known, _)| known == name).map(|(_, options)| options)
     }
 
+    /// Lines of a family follow each other: the last family is looked at first.
     pub(super) fn family_or(&mut self, name: &str, new_family: NewFamily<'_>) -> &mut FamilyOptions {
-        let at = self.families.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+        let at = self.families.iter().rposition(|(known, _)| known == name).unwrap_or_else(|| {
             self.families.push((name.to_string(), new_family(name)));
             self.families.len() - 1
         });
@@ -177,13 +178,13 @@ impl OptionsFile {
             ("Version", None) => Ok(Section::Version),
             ("DBOptions" | "Spillway/DBOptions", None) => Ok(Section::Db),
             ("CFOptions", Some(name)) => {
-                if self.family(&name).is_some() {
+                if !load.named.insert(name.clone()) {
                     return Err(Error::invalid_argument(format!("a second section for family `{name}`")));
                 }
                 if self.families.len() >= FAMILIES_MAX {
                     return Err(Error::invalid_argument(format!("more than {FAMILIES_MAX} families")));
                 }
-                self.family_or(&name, new_family);
+                self.families.push((name.clone(), new_family(&name)));
                 load.given.clear();
                 Ok(Section::Family(name))
             }

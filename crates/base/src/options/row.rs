@@ -4,6 +4,8 @@
 //! `Default`, validation, every syntax ([`string`](super::string), [`ini`](super::ini), [`document`](super::document))
 //! and the documentation. The syntaxes see a struct only as an [`OptionGroup`].
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -101,6 +103,8 @@ pub struct Load {
     pub defers_refusal: bool,
     /// The database is open: [`Change::Fixed`] rows are refused.
     pub running: bool,
+    /// The families of an OPTIONS file so far.
+    pub named: BTreeSet<String>,
     /// Options without effect or with another meaning, and skipped unknown names.
     pub warnings: Vec<String>,
     /// What was given so far for options that have two names.

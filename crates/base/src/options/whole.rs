@@ -6,6 +6,9 @@
 use crate::error::{Error, Result};
 use crate::{checksum, name};
 
+/// Longest file read: 16 KiB for each family that a file may have. What is longer is no OPTIONS file.
+pub const BYTES_MAX: u64 = 1 << 30;
+
 /// The first line of a file that ends with a checksum.
 pub(super) const CHECKED_TITLE: &str = "# Options in RocksDB's format, written by Spillway, with a checksum at the end. \
                                         After a change by hand remove both lines.";
@@ -63,6 +66,20 @@ pub fn of_database(text: &str, id: &str, number: u64) -> String {
     rest.lines().filter(|line| !is_made_anew(line)).for_each(|line| named.extend([line, "\n"]));
     seal(&mut named);
     named
+}
+
+/// A line of the same place: families were made or dropped one after another when the file was written. It may lack a family, and
+/// name one that is dropped.
+const CHANGING: &str = "# families=changing";
+
+/// The text of a file for Spillway with that line. [`of_database`] makes its checksum anew.
+pub fn marked(text: &str) -> String {
+    text.replacen('\n', &format!("\n{CHANGING}\n"), 1)
+}
+
+/// Whether the file has that line.
+pub fn is_marked(text: &[u8]) -> bool {
+    noted(text, CHANGING).is_some()
 }
 
 /// Whether the file names another database than this one. RocksDB's files, and those of earlier versions, name none.

@@ -18,9 +18,6 @@ use crate::env::EnvHandle;
 use crate::failure::Failure;
 use crate::text::path;
 
-/// A family takes some kilobytes.
-const OPTIONS_BYTES_MAX: u64 = 64 << 20;
-
 /// Limit on retries: an open database removes a file once two newer ones follow.
 const LOOKS_MAX: usize = 100;
 
@@ -81,7 +78,7 @@ fn without_callers_objects(text: &str) -> String {
 }
 
 fn read(vfs: &dyn Vfs, file: &Path) -> Result<String, Error> {
-    let bytes = vfs::read_all(vfs, file, OPTIONS_BYTES_MAX, IoClass::Other)?;
+    let bytes = vfs::read_all(vfs, file, whole::BYTES_MAX, IoClass::Other)?;
     Ok(name::text(&bytes).into_owned())
 }
 
@@ -220,7 +217,7 @@ mod tests {
                 vfs.write_file(&newer, b"new")?;
                 vfs.remove_file(&older)?;
             }
-            let bytes = vfs::read_all(&*vfs, file, OPTIONS_BYTES_MAX, IoClass::Other)?;
+            let bytes = vfs::read_all(&*vfs, file, whole::BYTES_MAX, IoClass::Other)?;
             Ok(String::from_utf8_lossy(&bytes).into_owned())
         });
         assert_eq!((text.ok().as_deref(), looks), (Some("new"), 2));

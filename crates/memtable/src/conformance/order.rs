@@ -1,5 +1,7 @@
 //! Range deletions, timestamps, estimates, insertion orders, limits.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use super::*;
 
 #[test]
@@ -21,6 +23,35 @@ fn range_deletions_are_apart_and_fragmented_anew_after_each() {
         let counts = memtable.counts();
         assert_eq!((counts.entries, counts.deletions, counts.payload_bytes), (3, 2, 6));
     }
+}
+
+/// Byte order, counted.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Comparator for Counted {
+    fn name(&self) -> &str {
+        "test.Counted"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.0.fetch_add(1, Relaxed);
+        a.cmp(b)
+    }
+}
+
+/// To build the fragments anew at each read takes two thousand times as many, and more.
+#[test]
+fn range_deletions_and_reads_in_turn_take_few_comparisons_each() {
+    let counted = Arc::new(Counted::default());
+    let memtable = make("skip_list", &config(UserOrder::Custom(counted.clone()), 1 << 20));
+    let mut random = Random(3);
+    for i in 0..2000 {
+        let start = random.below(1 << 30) as u32;
+        assert!(put(&*memtable, &start.to_be_bytes(), i, ValueKind::RangeDeletion, &(start + 9).to_be_bytes()));
+        let tombstones = memtable.tombstones().expect("some");
+        assert_eq!(tombstones.covering(&(start + 8).to_be_bytes(), SeqNo(i)), Some(SeqNo(i)));
+    }
+    assert!(counted.0.load(Relaxed) < 2000 * 100, "{}", counted.0.load(Relaxed));
 }
 
 #[test]

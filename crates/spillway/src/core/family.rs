@@ -330,13 +330,36 @@ impl Family {
 /// The live families, by id. Replaced as a whole when one is created or dropped.
 #[derive(Clone, Default)]
 pub(crate) struct FamilySet {
+    /// In order of their ids.
     families: Vec<Arc<Family>>,
+    /// In order of their names.
+    named: Vec<Arc<Family>>,
 }
 
 impl FamilySet {
     pub fn new(mut families: Vec<Arc<Family>>) -> Self {
         families.sort_by_key(|family| family.id());
-        FamilySet { families }
+        let mut named = families.clone();
+        named.sort_by(|a, b| a.name().cmp(b.name()));
+        FamilySet { families, named }
+    }
+
+    /// The set with a family of a new name and of the largest id.
+    pub fn with(&self, family: &Arc<Family>) -> Self {
+        let (mut families, mut named) = (self.families.clone(), self.named.clone());
+        families.push(family.clone());
+        named.insert(self.place_of(family.name()).unwrap_or_else(|place| place), family.clone());
+        FamilySet { families, named }
+    }
+
+    /// The set without a family.
+    pub fn without(&self, family: FamilyId) -> Self {
+        let others = |all: &[Arc<Family>]| all.iter().filter(|other| other.id() != family).cloned().collect();
+        FamilySet { families: others(&self.families), named: others(&self.named) }
+    }
+
+    fn place_of(&self, name: &str) -> Result<usize, usize> {
+        self.named.binary_search_by(|family| family.name().cmp(name))
     }
 
     #[inline]
@@ -344,12 +367,14 @@ impl FamilySet {
         // Ids are mostly dense, so the index is usually the id.
         match self.families.get(id.0 as usize) {
             Some(family) if family.id() == id => Some(family),
-            _ => self.families.iter().find(|family| family.id() == id),
+            _ => {
+                self.families.binary_search_by_key(&id, |family| family.id()).ok().and_then(|at| self.families.get(at))
+            }
         }
     }
 
     pub fn by_name(&self, name: &str) -> Option<&Arc<Family>> {
-        self.families.iter().find(|family| family.name() == name)
+        self.place_of(name).ok().and_then(|place| self.named.get(place))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Family>> {

@@ -458,6 +458,7 @@ pub mod flush_ways;
 pub(crate) mod install;
 pub(crate) mod kept_views;
 pub(crate) mod late_excise;
+pub(crate) mod options_file;
 pub(crate) mod progress;
 pub(crate) mod reserve;
 pub(crate) mod running;

@@ -30,7 +30,7 @@ impl Database {
         let _noting = self.core().context.noting();
         let family = self.engine().catalog().create_family(name, options)?;
         dump::note_family_options(&self.core().context.info_log, &family);
-        self.engine().options_file.write_options_file();
+        self.engine().options_file.family_made(&family);
         Ok(family)
     }
 
@@ -51,7 +51,7 @@ impl Database {
         let _noting = self.core().context.noting();
         let family = self.engine().importer().import(name, options, exports, move_files)?;
         dump::note_family_options(&self.core().context.info_log, &family);
-        self.engine().options_file.write_options_file();
+        self.engine().options_file.write();
         Ok(family)
     }
 
@@ -64,7 +64,7 @@ impl Database {
         self.core().check_writable()?;
         let _noting = self.core().context.noting();
         self.engine().catalog().drop_family(family)?;
-        self.engine().options_file.write_options_file();
+        self.engine().options_file.family_dropped(family);
         Ok(())
     }
 

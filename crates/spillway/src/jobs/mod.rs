@@ -21,6 +21,7 @@ use crate::compaction::job::CompactionPlan;
 use crate::compaction::job::Compactor;
 use crate::core::InlineJobs;
 use crate::core::install::Installer;
+use crate::core::options_file::OptionsFile;
 use crate::core::space::Needs;
 use crate::core::{Core, State};
 use crate::flush::group::Flusher;
@@ -52,6 +53,7 @@ pub(crate) struct Jobs {
     flusher: Arc<Flusher>,
     compactor: Arc<Compactor>,
     linker: Arc<Linker>,
+    options_file: Arc<OptionsFile>,
     /// A leaf lock.
     told_stalls: Mutex<ToldStalls>,
     /// A leaf lock.
@@ -61,7 +63,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    pub fn new(flusher: Arc<Flusher>, compactor: Arc<Compactor>) -> Arc<Self> {
+    pub fn new(flusher: Arc<Flusher>, compactor: Arc<Compactor>, options_file: Arc<OptionsFile>) -> Arc<Self> {
         let Flusher { core, installer, memtables, wal, linker } = &*flusher;
         let jobs = Jobs {
             core: core.clone(),
@@ -71,6 +73,7 @@ impl Jobs {
             linker: linker.clone(),
             flusher: flusher.clone(),
             compactor,
+            options_file,
             told_stalls: Mutex::default(),
             upkeep_waits: Mutex::default(),
             told_alone: Once::new(),
@@ -199,6 +202,7 @@ impl Jobs {
         if let Err(e) = self.installer.note_logs() {
             note::warn!(error = %e, "cannot note the logs in the MANIFEST");
         }
+        self.options_file.keep_up();
         self.linker.excise_what_waited();
         self.compactor.suggest_hot_tables();
         self.purge_obsolete();

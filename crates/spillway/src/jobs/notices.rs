@@ -164,7 +164,9 @@ impl Jobs {
         let next_tell = families.iter().filter_map(|family| family.kept_views().next_look()).min();
         let until_tell = next_tell.map(|at| at.saturating_sub(now()));
         let until_archive = self.core.archive.until_next_look(&self.core.context.options_now.load());
-        let waits = [until_flush, until_dump, until_step, until_look, until_tell, until_age, until_archive];
+        let until_store = self.options_file.until_due();
+        let waits =
+            [until_flush, until_dump, until_step, until_look, until_tell, until_age, until_archive, until_store];
         let limit = waits.into_iter().flatten().min();
         *self.upkeep_waits.lock() =
             UpkeepWaits { next_dump, limit, flush_at, until_flush, until_look, age_due_s, until_age };

@@ -6,7 +6,7 @@ use base::note;
 use base::options::FamilyOptions;
 use base::{Error, FamilyId, Result};
 
-use crate::core::family::{Family, FamilySet, check_name};
+use crate::core::family::{Family, check_name};
 use crate::core::install::Installer;
 use crate::core::{Core, FamilyState};
 use crate::database::handle::DEFAULT_FAMILY;
@@ -83,7 +83,7 @@ impl Catalog<'_> {
             _before = Some(family.swap_view(view.clone()));
         }
         state.families.insert(id, FamilyState::new(family.clone(), &view, last_seq));
-        self.replace_families(|families| families.push(family.clone()));
+        self.core.families.store(Arc::new(self.core.families.load().with(&family)));
         Ok(family)
     }
 
@@ -100,7 +100,7 @@ impl Catalog<'_> {
         self.core.append_edits(writer, vec![edit])?;
         let mut state = self.core.state.lock();
         let dropped = state.families.remove(&family.id());
-        self.replace_families(|families| families.retain(|other| other.id() != family.id()));
+        self.core.families.store(Arc::new(self.core.families.load().without(family.id())));
         family.mark_dropped();
         self.core.refresh_debt(&state);
         drop(state);
@@ -115,13 +115,6 @@ impl Catalog<'_> {
         self.installer.release_logs();
         self.core.state_changed.notify_all();
         Ok(())
-    }
-
-    /// Called under the state lock.
-    fn replace_families(&self, change: impl FnOnce(&mut Vec<Arc<Family>>)) {
-        let mut families: Vec<_> = self.core.families.load().iter().cloned().collect();
-        change(&mut families);
-        self.core.families.store(Arc::new(FamilySet::new(families)));
     }
 
     /// Changes options of the database. All are changed, or none.

@@ -11,6 +11,7 @@ use crate::commit::committer::Committer;
 use crate::compaction::job::Compactor;
 use crate::core::family::Family;
 use crate::core::install::Installer;
+use crate::core::options_file::OptionsFile;
 use crate::core::space::Needs;
 use crate::core::{Core, InlineJobs};
 use crate::database::report::Told;
@@ -24,7 +25,6 @@ use crate::maintenance::import::Importer;
 #[cfg(feature = "observe")]
 use crate::observe::socket::Server;
 use crate::open::follow::Follower;
-use crate::open::options_file::OptionsFile;
 use crate::queue::Memtables;
 use crate::wal::roll::Wal;
 
@@ -42,7 +42,7 @@ pub(crate) struct Engine {
     pub compactor: Arc<Compactor>,
     pub ingester: Ingester,
     pub jobs: Arc<Jobs>,
-    pub options_file: OptionsFile,
+    pub options_file: Arc<OptionsFile>,
     /// Set on a secondary.
     pub follower: OnceLock<Follower>,
     /// The state of the last `rocksdb.stats` report. A leaf lock.
@@ -63,10 +63,10 @@ impl Engine {
         let flusher = Flusher::new(memtables.clone(), wal.clone(), linker.clone());
         let compactor = Compactor::new(core.clone(), installer.clone());
         let ingester = Ingester::new(&committer, &flusher, &linker);
-        let jobs = Jobs::new(flusher.clone(), compactor.clone());
+        let options_file = OptionsFile::new(core.clone(), installer.clone());
+        let jobs = Jobs::new(flusher.clone(), compactor.clone(), options_file.clone());
         let inline: Arc<dyn InlineJobs> = jobs.clone();
         core.run_inline_by(Arc::downgrade(&inline));
-        let options_file = OptionsFile::new(core.clone(), installer.clone());
         Arc::new(Engine {
             core,
             installer,
@@ -126,7 +126,7 @@ impl Engine {
 
     fn store_options(&self) {
         if !self.core.read_only {
-            self.options_file.write_options_file();
+            self.options_file.write();
         }
     }
 
@@ -149,9 +149,9 @@ impl Engine {
         self.jobs.purge_obsolete();
         self.core.removals.give_back_all_space();
         self.jobs.tell_background_errors();
+        self.options_file.close();
         // Another process may take the directory once the lock is released. A late edit finds no MANIFEST to write to.
         *self.installer.manifest.lock() = None;
-        self.options_file.wait();
         let closed = flushed.and(ended);
         match &closed {
             Ok(()) => note::info!("the database is closed"),

@@ -1,5 +1,6 @@
 //! Builds the families of a database, at open and later.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -58,16 +59,43 @@ pub(super) fn adapted(options: &FamilyOptions, comparator: &str) -> FamilyOption
     options
 }
 
+/// Options by the families' names. The first mention of a name counts.
+type Named<'a> = HashMap<&'a str, &'a FamilyOptions>;
+
+fn by_name(families: &[(String, FamilyOptions)]) -> Named<'_> {
+    families.iter().rev().map(|(name, options)| (name.as_str(), options)).collect()
+}
+
+/// The options for opening stored families: those that are named at the open, and others.
+pub(super) struct Given<'a> {
+    options: &'a OpenOptions,
+    named: Named<'a>,
+    others: Named<'a>,
+    /// `None`: what is not named is not opened.
+    rest: Option<&'a FamilyOptions>,
+}
+
+impl<'a> Given<'a> {
+    pub fn new(options: &'a OpenOptions) -> Self {
+        let (others, rest) = match &options.other_families {
+            OtherFamilies::Refuse => (Named::new(), None),
+            OtherFamilies::OpenWith(rest) => (Named::new(), Some(&**rest)),
+            OtherFamilies::OpenBy { named, rest } => (by_name(named), Some(&**rest)),
+        };
+        Given { options, named: by_name(&options.families), others, rest }
+    }
+}
+
 /// The options for opening a stored family; `None` if the family is not opened (reading only).
 ///
 /// # Errors
 /// `InvalidArgument`: another order of keys.
-pub(super) fn options_of(options: &OpenOptions, stored: &RecoveredFamily) -> Result<Option<FamilyOptions>> {
+pub(super) fn options_of(given: &Given<'_>, stored: &RecoveredFamily) -> Result<Option<FamilyOptions>> {
     let RecoveredFamily { name, comparator, .. } = stored;
-    let is_raw = options.raw_values;
-    let named = options.families.iter().find(|(n, _)| n == name).map(|(_, options)| options.clone());
-    let mut options = match (named, options.other_families.options(name)) {
-        (Some(options), _) => options,
+    let is_raw = given.options.raw_values;
+    let other = given.others.get(&**name).copied().or(given.rest);
+    let mut options = match (given.named.get(&**name), other) {
+        (Some(&options), _) => options.clone(),
         (None, Some(options)) => adapted(options, comparator),
         (None, None) if name == DEFAULT_FAMILY => FamilyOptions::default(),
         (None, None) => return Ok(None),
@@ -107,14 +135,8 @@ pub(super) fn check_times(dir: &Path, vfs: &dyn Vfs, options: &FamilyOptions, na
 
 /// Families named at open but not stored. The first mention of a name counts, as with stored families.
 pub(super) fn missing(options: &OpenOptions, stored: &[RecoveredFamily]) -> Vec<(String, FamilyOptions)> {
-    let is_stored = |name: &str| stored.iter().any(|family| family.name == name);
-    let mut missing: Vec<(String, FamilyOptions)> = Vec::new();
-    for named in &options.families {
-        if !is_stored(&named.0) && missing.iter().all(|(name, _)| *name != named.0) {
-            missing.push(named.clone());
-        }
-    }
-    missing
+    let mut known: HashSet<&str> = stored.iter().map(|family| &*family.name).collect();
+    options.families.iter().filter(|(name, _)| known.insert(name)).cloned().collect()
 }
 
 /// Checks that an open names the stored families as it has to.
@@ -122,14 +144,15 @@ pub(super) fn missing(options: &OpenOptions, stored: &[RecoveredFamily]) -> Vec<
 /// # Errors
 /// `InvalidArgument`: one is not named, or is not stored and may not be made, or has another order of keys.
 pub(super) fn check_named(dir: &Path, options: &OpenOptions, stored: &[RecoveredFamily]) -> Result<()> {
-    let is_named = |name: &str| name == DEFAULT_FAMILY || options.families.iter().any(|(n, _)| n == name);
+    let given = Given::new(options);
+    let is_named = |name: &str| name == DEFAULT_FAMILY || given.named.contains_key(name);
     let unnamed: Vec<_> = stored.iter().map(|family| family.name.as_str()).filter(|name| !is_named(name)).collect();
     if matches!(options.other_families, OtherFamilies::Refuse) && !unnamed.is_empty() && !options.read_only {
         let what = format!("Column families not opened: {}; every family has to be named", unnamed.join(", "));
         return Err(Error::invalid_argument(what).at_path(dir));
     }
     for family in stored {
-        options_of(options, family)?;
+        options_of(&given, family)?;
     }
     let missing = missing(options, stored);
     match missing.first() {

@@ -486,9 +486,10 @@ impl<'a> Opening<'a> {
     fn open_families(&mut self) -> Result<()> {
         let (dir, stored) = (&self.context.dir, self.recovered.families.clone());
         families::check_named(dir, self.options, &stored)?;
+        let given = families::Given::new(self.options);
         let is_there = self.recovered.manifest.0 > 0;
         for family in &stored {
-            let Some(mut options) = families::options_of(self.options, family)? else { continue };
+            let Some(mut options) = families::options_of(&given, family)? else { continue };
             if is_there && let Err(refused) = families::check_times(dir, &*self.context.vfs, &options, &family.name) {
                 if !self.is_repairs {
                     return Err(refused);
@@ -633,7 +634,7 @@ impl<'a> Opening<'a> {
         context.memtables.images.iter().for_each(|images| images.note_fence());
         self.restored.forget_others(&**vfs, &context.dir)?;
         orphans::remove(engine, self.recovered.id(), !self.recovered.fenced)?;
-        engine.options_file.write_options_file();
+        engine.options_file.write();
         engine.installer.release_logs();
         engine.installer.note_logs()
     }

@@ -1,6 +1,7 @@
 //! Options of an open: the given ones over the stored ones.
 
 use base::name;
+use std::collections::HashMap;
 use std::path::Path;
 
 use base::options::{DbOptions, FamilyOptions as EngineFamilyOptions, OptionsFile, whole};
@@ -21,9 +22,9 @@ impl Options {
         let (OptionsFile { mut db, families: stored }, newest) = self.stored(dir)?;
         for_this_open(&mut db);
         self.database.apply(&mut db, &mut remarks)?;
+        let known: HashMap<_, _> = stored.iter().map(|(name, options)| (name.as_str(), options)).collect();
         let mut over = |name: &str, given: &FamilyOptions| {
-            let start = stored.iter().find(|(known, _)| known == name).map(|(_, options)| options.clone());
-            let mut options = start.unwrap_or_default();
+            let mut options = known.get(name).copied().cloned().unwrap_or_default();
             let applied = given.apply(&mut options, &mut remarks);
             applied.map_err(|error| error.context(format!("column family \"{name}\"")))?;
             Ok((name.to_owned(), options))
@@ -74,9 +75,9 @@ impl Options {
         let Some((name, text)) = options_file::newest(vfs, dir)? else { return Ok(none) };
         let number = options_file::number_of(&name);
         // The file holds only names of objects: the given ones stand in. All given options are applied after the read.
+        let of_names: HashMap<_, _> = self.families.iter().map(|(name, options)| (name.as_str(), options)).collect();
         let objects = |name: &str| {
-            let of_name = self.families.iter().find(|(given, _)| given == name).map(|(_, options)| options);
-            let given = if name == DEFAULT_FAMILY { Some(&self.default_family) } else { of_name };
+            let given = if name == DEFAULT_FAMILY { Some(&self.default_family) } else { of_names.get(name).copied() };
             let mut options = EngineFamilyOptions::default();
             // An error is one of the open too, and is returned there.
             let _ = given.map(|given| given.apply(&mut options, &mut Vec::new()));

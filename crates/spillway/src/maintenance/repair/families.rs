@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use base::FamilyId;
-use base::options::FamilyOptions;
+use base::options::{FamilyOptions, whole};
 use vfs::Vfs;
 
 use super::tables::WholeTable;
@@ -50,10 +50,11 @@ impl Families {
         }
         self.rename_predecessors();
         let taken: BTreeSet<String> = self.known.values().map(|family| family.name.clone()).collect();
-        let stored = stored_families(vfs, dir);
+        let (stored, is_changing) = stored_families(vfs, dir).unzip();
+        let is_changing = is_changing.unwrap_or(false);
         let names = |families: &Vec<(String, FamilyOptions)>| families.iter().map(|(name, _)| name.clone()).collect();
         let names: Option<Vec<String>> = stored.as_ref().map(names);
-        self.doubt_dropped(names.as_deref());
+        self.doubt_dropped(names.as_deref(), is_changing);
         let mut free = names.unwrap_or_default();
         free.retain(|name| !taken.contains(name));
         let nameless = self.known.values_mut().filter(|family| family.name.is_empty());
@@ -63,7 +64,7 @@ impl Families {
             true => free.into_iter().map(Some).collect(),
             false => vec![None; nameless.len()],
         };
-        let is_certain = nameless.len() == 1;
+        let is_certain = nameless.len() == 1 && !is_changing;
         for (family, name) in nameless.into_iter().zip(names) {
             let is_stored = name.is_some();
             family.name = name.unwrap_or_else(|| unnamed(family.id));
@@ -94,14 +95,18 @@ impl Families {
     }
 
     /// Doubts families missing from the OPTIONS file. Dropping a family rewrites the file, but the family's own files
-    /// may remain.
-    fn doubt_dropped(&mut self, stored: Option<&[String]>) {
+    /// may remain. With `is_changing` the file is older than the last changes.
+    fn doubt_dropped(&mut self, stored: Option<&[String]>, is_changing: bool) {
         let Some(stored) = stored else { return };
-        let is_unknown = |family: &&RecoveredFamily| !family.name.is_empty() && !stored.contains(&family.name);
-        let unknown = self.known.values().filter(is_unknown).map(|family| &family.name);
+        let names = self.known.values().map(|family| &family.name);
+        let unknown =
+            names.filter(|name| !name.is_empty() && *name != DEFAULT_FAMILY && (is_changing || !stored.contains(name)));
         self.doubts.extend(unknown.map(|name| {
-            let what =
-                "it is back, since files of it are there; it may have been dropped: the OPTIONS file does not name it";
+            let why = match stored.contains(name) {
+                true => "families changed when the OPTIONS file was written",
+                false => "the OPTIONS file does not name it",
+            };
+            let what = format!("it is back, since files of it are there; it may have been dropped: {why}");
             Doubt::of_family(name, what)
         }));
     }
@@ -111,8 +116,59 @@ fn empty(id: FamilyId) -> RecoveredFamily {
     RecoveredFamily { id, ..RecoveredFamily::default() }
 }
 
-/// The families of the newest OPTIONS file, if it is whole.
-fn stored_families(vfs: &dyn Vfs, dir: &Path) -> Option<Vec<(String, FamilyOptions)>> {
+/// The families of the newest OPTIONS file, if it is whole; and whether they changed when it was written.
+fn stored_families(vfs: &dyn Vfs, dir: &Path) -> Option<(Vec<(String, FamilyOptions)>, bool)> {
     let (_, bytes) = options_file::newest(vfs, dir).ok()??;
-    options_file::families_in(&bytes).ok()?
+    Some((options_file::families_in(&bytes).ok()??, whole::is_marked(&bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use vfs::{CrashPolicy, MemoryVfs};
+
+    use super::*;
+    use crate::internal::{Database, OpenOptions, OtherFamilies, RepairReport, WriteOptions};
+    use crate::maintenance::repair::repair;
+    use crate::version::file_name::{self, FileType, numbers_in};
+
+    fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
+        let other_families = OtherFamilies::OpenWith(Box::default());
+        OpenOptions { vfs: vfs.clone(), other_families, ..OpenOptions::create_if_missing() }
+    }
+
+    /// What a repair without MANIFESTs says of a family with a table that was dropped after `before` other families were made.
+    fn repaired_after(before: usize) -> RepairReport {
+        let vfs = MemoryVfs::new(1);
+        let db = Database::open("/db", &options(&vfs)).unwrap();
+        let gone = db.create_family("gone", FamilyOptions::default()).unwrap();
+        db.put(&gone, b"a", b"1", &WriteOptions::default()).unwrap();
+        db.flush(&[&gone]).unwrap();
+        vfs.sleep(std::time::Duration::from_secs(10));
+        (0..before).for_each(|i| drop(db.create_family(&format!("f{i}"), FamilyOptions::default()).unwrap()));
+        let _reads = db.iter(&gone, &Default::default()).unwrap(); // keeps the table
+        db.drop_family(&gone).unwrap();
+        let killed = vfs.crash_clone(1, CrashPolicy::ProcessKilled);
+        for kind in [FileType::Manifest, FileType::ManifestCopy] {
+            for number in numbers_in(&*killed, Path::new("/db"), kind).unwrap() {
+                killed.remove_file(&Path::new("/db").join(file_name::format(kind, number))).unwrap();
+            }
+        }
+        repair("/db", &options(&killed)).unwrap()
+    }
+
+    #[test]
+    fn family_that_may_have_been_dropped_is_in_doubt() {
+        for (before, why) in
+            [(0, "does not name it"), (1, "does not name it"), (2, "families changed"), (9, "families changed")]
+        {
+            let report = repaired_after(before);
+            let told = |family: &str| {
+                let doubts = report.doubts.iter().filter(|doubt| doubt.family.as_deref() == Some(family));
+                doubts.map(|doubt| doubt.why.clone()).collect::<Vec<_>>()
+            };
+            assert!(told("gone").iter().any(|told| told.contains(why)), "after {before}: {report}");
+        }
+    }
 }

@@ -479,9 +479,8 @@ impl LogReplay<'_> {
             return Ok(());
         }
         if let Some((family, what)) = options_file::family_of_lost_end(vfs, dir, recovered)? {
-            self.context
-                .recovery_doubts
-                .add(Doubt::of_family(&family, format!("the MANIFEST has no second copy, and {what}")));
+            let why = format!("the MANIFEST has no second copy, and {what}");
+            self.context.recovery_doubts.add(Doubt { family, ..Doubt::of_all(why) });
         }
         let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
         // Replay by images reads a part of the logs.

@@ -1,0 +1,57 @@
+//! Many column families in one database: made, written to, stored, opened and dropped. `SPILLWAY_FAMILIES=30000` is the nightly gate's
+//! form.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests use the real file system")]
+
+use spillway::{Db, FamilyOptions, Options};
+
+/// Of a run without `SPILLWAY_FAMILIES`.
+const FAMILIES_FEW: usize = 300;
+
+fn newest_options(dir: &std::path::Path) -> String {
+    let paths = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let newest = paths.filter(|path| path.to_string_lossy().contains("OPTIONS-")).max().unwrap();
+    std::fs::read_to_string(newest).unwrap()
+}
+
+#[test]
+fn many_families_are_made_opened_and_dropped() {
+    let count = std::env::var("SPILLWAY_FAMILIES").map_or(FAMILIES_FEW, |text| text.parse().unwrap());
+    let name = |i: usize| format!("family-{i}");
+    let dir = tempfile::tempdir().unwrap();
+    let begun = std::time::Instant::now();
+    let told = |what: &str| println!("{what}: {:.1} s", begun.elapsed().as_secs_f64());
+
+    let db = Db::open(dir.path()).unwrap();
+    for i in 0..count {
+        let options = FamilyOptions::new().write_buffer_size(1 << 20).max_write_buffer_number(3 + i % 5);
+        db.family_with(name(i), &options).unwrap().put("key", name(i)).unwrap();
+    }
+    drop(db);
+    told("made");
+    let text = newest_options(dir.path());
+    assert_eq!(text.matches("[CFOptions \"family-").count(), count);
+    drop(text);
+
+    let all_kept = |db: &Db| {
+        for i in (0..count).step_by(7) {
+            let family = db.find_family(name(i)).unwrap();
+            assert_eq!(family.get("key").unwrap().as_deref(), Some(name(i).as_bytes()));
+            let of_its_own = format!("max_write_buffer_number={}", 3 + i % 5);
+            assert!(family.options_text().contains(&of_its_own), "{i}");
+        }
+    };
+    let db = Db::open(dir.path()).unwrap();
+    told("opened by stored options");
+    all_kept(&db);
+    drop(db);
+    let named = (0..count).fold(Options::new(), |options, i| options.family(name(i), FamilyOptions::new()));
+    let db = Db::open_with(dir.path(), &named).unwrap();
+    told("opened by name");
+    all_kept(&db);
+    for i in 1..count {
+        db.drop_family(&db.find_family(name(i)).unwrap()).unwrap();
+    }
+    told("dropped");
+    drop(db);
+    assert_eq!(newest_options(dir.path()).matches("[CFOptions \"family-").count(), 1);
+}
