@@ -1,4 +1,5 @@
 //! How much memory the process may take.
+#![allow(clippy::disallowed_methods, reason = "the system's own files, of no database")]
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,7 @@
 //! Many column families in one database: made, written to, stored, opened and dropped. `SPILLWAY_FAMILIES=30000` is the nightly gate's
 //! form.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests use the real file system")]
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use spillway::{Db, FamilyOptions, Options};
 
