@@ -420,6 +420,7 @@ fn the_event_log_says_once_that_no_thread_can_be_had() {
         db.flush(&[&db.default_family()]).unwrap();
     }
     drop(db);
-    let log = std::fs::read_to_string(dir.path().join("LOG")).unwrap();
+    let log = vfs::read_all(&*RealVfs::new(), &dir.path().join("LOG"), 1 << 20, vfs::IoClass::Other).unwrap();
+    let log = String::from_utf8(log).unwrap();
     assert_eq!(log.matches("no thread can be had").count(), 1, "{log}");
 }
