@@ -336,6 +336,14 @@ impl Recovered {
         }
     }
 
+    /// Whether the MANIFEST names one of the logs `found` that are needed: it begins right behind a log of RocksDB's.
+    pub(crate) fn names_rocksdb_log_of(&self, found: &BTreeSet<FileNumber>) -> bool {
+        let known = &self.rocksdb_logs;
+        let first = FileNumber(self.manifest.0.saturating_sub(1));
+        let named = self.families.iter().map(|family| family.log_number).chain(known.begun.keys().copied());
+        named.chain(known.synced.keys().copied()).chain([first]).any(|log| found.contains(&log))
+    }
+
     /// Number through which the family is flushed; `None` if there is no such family.
     pub(crate) fn flushed_through(&self, family: FamilyId) -> Option<SeqNo> {
         Some(self.family(family)?.flushed_through.unwrap_or_default())
