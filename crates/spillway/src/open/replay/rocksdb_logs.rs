@@ -10,7 +10,7 @@ use log::framed::FramedReader;
 use log::{DatabaseId, FILE_HEADER_BYTES, KnownEnd, LogConfig, LogFile, Position};
 use vfs::{IoClass, RandomFile, Vfs};
 
-use super::rocksdb_history::{DamagedLog, RocksdbHistory};
+use super::rocksdb_history::{DamagedLog, RocksdbHistory, family_ahead_of};
 use super::{LogReplay, row};
 use crate::commit::batch::BatchReader;
 use crate::core::FamilyState;
@@ -302,7 +302,8 @@ impl LogReplay<'_> {
                 false => self.replay_rocksdb_log(number, &mut history)?,
             }
         }
-        if let Some(damaged) = history.damaged.filter(|damaged| damaged.is_proven) {
+        let is_lost = |log: &DamagedLog| log.is_proven || family_ahead_of(self.recovered, log.number).is_some();
+        if let Some(damaged) = history.damaged.filter(is_lost) {
             self.doubt_log(damaged.number, DAMAGED);
         }
         // A reader beside a writer, where logs come and go, reads again.
