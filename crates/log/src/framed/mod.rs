@@ -13,7 +13,7 @@ mod replay;
 mod tests;
 mod writer;
 
-pub use reader::FramedReader;
+pub use reader::{FramedReader, Predecessor};
 pub use replay::replay;
 pub use writer::FramedWriter;
 
@@ -90,7 +90,8 @@ mod special {
     pub const SET_COMPRESSION: u8 = 9;
     pub const TIMESTAMP_SIZES: u8 = 10;
     pub const TIMESTAMP_SIZES_RECYCLABLE: u8 = 11;
+    pub const PREDECESSOR: u8 = 130;
     pub const PREDECESSOR_RECYCLABLE: u8 = 131;
-    /// Readers may skip unknown types with this bit, 130 and 131 (predecessor info) among them.
+    /// Readers may skip unknown types with this bit.
     pub const IGNORABLE_BIT: u8 = 0x80;
 }

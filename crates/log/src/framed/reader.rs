@@ -31,6 +31,16 @@ pub struct FramedReader {
     /// A recyclable record with a valid checksum was read. Invalid bytes may then be remains of an earlier log.
     recycled: bool,
     good_end: u64,
+    predecessor: Option<Predecessor>,
+}
+
+/// What a log of RocksDB's tells of the one before it, with `track_and_verify_wals`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Predecessor {
+    /// Its number.
+    pub log: u64,
+    /// Its file's size.
+    pub bytes: u64,
 }
 
 enum State {
@@ -91,6 +101,7 @@ impl FramedReader {
             resyncing: false,
             recycled: false,
             good_end: 0,
+            predecessor: None,
         };
         reader.load(0)?;
         Ok(reader)
@@ -180,6 +191,11 @@ impl FramedReader {
             | FramedEnd::OtherLog { offset }
             | FramedEnd::Damaged { offset } => offset,
         }
+    }
+
+    /// What the log tells of the one before it, as far as it was read.
+    pub fn predecessor(&self) -> Option<Predecessor> {
+        self.predecessor
     }
 
     /// The log's file.
@@ -323,6 +339,12 @@ impl FramedReader {
                 2 | 6 => Part::First,
                 3 | 7 => Part::Middle,
                 4 | 8 => Part::Last,
+                special::PREDECESSOR | special::PREDECESSOR_RECYCLABLE => {
+                    let mut fields = Reader::new(payload);
+                    let read = fields.u64("a log's number").and_then(|log| Ok((log, fields.u64("its size")?)));
+                    self.predecessor = read.ok().map(|(log, bytes)| Predecessor { log, bytes });
+                    continue;
+                }
                 kind => match refusal(kind, payload) {
                     Some(what) => return Ok(Step::Unsupported { offset, what }),
                     None => continue,

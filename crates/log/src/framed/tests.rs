@@ -278,8 +278,8 @@ fn a_block_may_end_with_up_to_ten_zeros_where_records_are_recyclable() {
 fn what_may_be_ignored_is_and_what_may_not_is_refused() {
     let no_timestamps = [0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0];
     let mut bytes = fragment(10, None, &no_timestamps);
-    bytes.extend(fragment(130, None, b"predecessor"));
-    bytes.extend(fragment(131, Some(12), b"predecessor"));
+    bytes.extend(fragment(130, None, b"too short"));
+    bytes.extend(fragment(131, Some(12), &[4, 75, 3].map(u64::to_le_bytes).concat()));
     bytes.extend(fragment(0xc0, None, b"from the future"));
     bytes.extend(fragment(1, None, b"record"));
     let (records, end) = read(&bytes);

@@ -66,7 +66,7 @@ pub(super) fn recover_best(
         point.last.check_paths(dir)?;
         let named = read_current(vfs, dir).ok();
         point.is_whole &= Some(&number) == manifests.last();
-        point.recovered.pass_numbers_in(vfs, dir)?;
+        point.recovered.see_files_in(vfs, dir)?;
         families::check_named(dir, options, &point.recovered.families)?;
         let is_dropped = options_file::family_of_lost_end(vfs, dir, &point.last)?.is_some();
         let logs = look_at_logs(vfs, dir, log_dir, &mut point, options)?;

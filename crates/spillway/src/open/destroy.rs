@@ -48,7 +48,8 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     if let Some(logs) = apart.filter(|_| !known) {
         note::warn!(path = %logs.display(), "the logs there stay: nothing tells that they are of the database that is deleted");
     }
-    let is_rocksdbs = recovered.is_some_and(|recovered| !recovered.fenced);
+    let fenced = recovered.map(|recovered| recovered.fenced);
+    let is_rocksdbs = fenced == Some(false);
     let apart = apart.filter(|_| known && (own.is_known() || is_rocksdbs));
     let mark = format!("{DELETED}{}", apart.map(name::of_path).unwrap_or_default());
     if earlier.is_none()
@@ -62,12 +63,13 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
         remove_logs(&**vfs, &logs, is_own)?;
     }
     // The logs go before IDENTITY. Where that is gone, in a deletion that was cut off or because no database is here, a log with
-    // an id is a guest's.
+    // an id is a guest's, and one of RocksDB's; and so is that beside our MANIFEST.
     let is_rest = |kind: FileType| !kind.is_log() && !matches!(kind, FileType::Lock | FileType::Incomplete);
     let names = vfs.read_dir(dir)?;
     let is_gone =
         earlier.is_some() || !names.iter().filter_map(|name| file_name::parse(name)).any(|(kind, _)| is_rest(kind));
-    let is_here = |_, path: &Path| match row::database_of(&**vfs, path) {
+    let is_here = |kind, path: &Path| match row::database_of(&**vfs, path) {
+        _ if kind == FileType::RocksLog => !fenced.unwrap_or(is_gone),
         Some(other) if own.is_known() || is_gone => owners.contains(&other) || !other.is_known(),
         _ => true,
     };

@@ -633,7 +633,8 @@ impl<'a> Opening<'a> {
         snapshot.log_row.into_iter().for_each(|row| core.logs.note_durable(row));
         context.memtables.images.iter().for_each(|images| images.note_fence());
         self.restored.forget_others(&**vfs, &context.dir)?;
-        orphans::remove(engine, self.recovered.id(), !self.recovered.fenced)?;
+        let taken_over = (!self.recovered.fenced).then(|| self.recovered.oldest_read_rocksdb_log());
+        orphans::remove(engine, self.recovered.id(), taken_over)?;
         engine.options_file.write();
         engine.installer.release_logs();
         engine.installer.note_logs()

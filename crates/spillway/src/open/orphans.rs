@@ -69,9 +69,9 @@ pub(super) fn keep(engine: &Engine, recovered: &Recovered, lost: &Lost<'_>) -> R
 
 /// Deletes orphans once the new MANIFEST is durable (V3). Logs are deleted only in the log directory, and a separate
 /// log directory loses nothing but logs. Files that may be large are deleted in the background: freeing a file's pages
-/// costs as much as writing them. `own`: the id that the database had. `takes_over`: the directory was RocksDB's until now; later a file in the form of its logs is
-/// another's.
-pub(super) fn remove(engine: &Engine, own: DatabaseId, takes_over: bool) -> Result<()> {
+/// costs as much as writing them. `own`: the id that the database had. `taken_over`: the directory was RocksDB's until now, whose
+/// logs were read from this one on; later a file in the form of its logs is another's, and an older one in a log directory can be.
+pub(super) fn remove(engine: &Engine, own: DatabaseId, taken_over: Option<FileNumber>) -> Result<()> {
     let (core, context) = (&engine.core, &engine.core.context);
     let state = core.state.lock();
     let tables: BTreeSet<FileNumber> =
@@ -86,17 +86,17 @@ pub(super) fn remove(engine: &Engine, own: DatabaseId, takes_over: bool) -> Resu
     let images = images_in_use(engine);
     logs.extend(core.logs.pin_all().into_iter().map(|(number, _)| number));
     let manifest = engine.installer.manifest.lock().as_ref().map(ManifestWriter::number);
+    let log_dir = context.log_dir();
     let is_superfluous = |kind: FileType, number: FileNumber| match kind {
         FileType::Table => !tables.contains(&number),
         FileType::Log | FileType::LargeBatch => !logs.contains(&number),
         FileType::Manifest | FileType::ManifestCopy => Some(number) != manifest,
         FileType::MemtableImage => is_left_image(number, core.first_own_file, &images),
-        FileType::RocksLog => takes_over,
+        FileType::RocksLog => taken_over.is_some_and(|oldest| number >= oldest || log_dir == context.dir),
         FileType::Temp | FileType::Socket => true,
         FileType::Current | FileType::Identity | FileType::Lock | FileType::Options | FileType::Reserve => false,
         FileType::Incomplete => false, // no marked directory is opened
     };
-    let log_dir = context.log_dir();
     let mut dirs = vec![context.dir.clone()];
     dirs.extend(Some(log_dir.clone()).filter(|dir| *dir != context.dir));
     for dir in dirs {

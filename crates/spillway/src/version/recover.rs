@@ -98,7 +98,7 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
     let mut recovered = replay.finish(manifest).map_err(|error| error.at_path(&path))?;
     recovered.manifest_end = Some(end);
     recovered.warnings.extend(warnings);
-    recovered.pass_numbers_in(vfs, dir)?;
+    recovered.see_files_in(vfs, dir)?;
     Ok(recovered)
 }
 
@@ -336,6 +336,14 @@ impl Recovered {
         }
     }
 
+    /// Whether the MANIFEST names one of the logs `found` that are needed: it begins right behind a log of RocksDB's.
+    pub(crate) fn names_rocksdb_log_of(&self, found: &BTreeSet<FileNumber>) -> bool {
+        let known = &self.rocksdb_logs;
+        let first = FileNumber(self.manifest.0.saturating_sub(1));
+        let named = self.families.iter().map(|family| family.log_number).chain(known.begun.keys().copied());
+        named.chain(known.synced.keys().copied()).chain([first]).any(|log| found.contains(&log))
+    }
+
     /// Number through which the family is flushed; `None` if there is no such family.
     pub(crate) fn flushed_through(&self, family: FamilyId) -> Option<SeqNo> {
         Some(self.family(family)?.flushed_through.unwrap_or_default())
@@ -397,6 +405,18 @@ impl Recovered {
         paths.try_for_each(|path| path.map(drop)).map_err(|error| error.at_path(dir))
     }
 
+    /// Notes the OPTIONS files in the database's directory, and passes the numbers there.
+    ///
+    /// # Errors
+    /// As [`pass_numbers_in`](Self::pass_numbers_in).
+    pub(crate) fn see_files_in(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+        let options = file_name::numbers_in(vfs, dir, FileType::Options)?;
+        self.rocksdb_logs.options = options.last().copied().unwrap_or_default();
+        let earlier = options.range(..self.manifest).next_back().copied();
+        self.rocksdb_logs.options_before = earlier.unwrap_or(self.rocksdb_logs.options);
+        self.pass_numbers_in(vfs, dir)
+    }
+
     /// Raises the next file number above every database file in `dir`, leftovers of a crash included, and above every
     /// log of the MANIFEST.
     ///
@@ -404,8 +424,6 @@ impl Recovered {
     /// Errors of reading the directory.
     pub fn pass_numbers_in(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
         self.next_file = self.next_file.max(file_name::next_number(vfs, dir)?);
-        let options = file_name::numbers_in(vfs, dir, FileType::Options)?.pop_last();
-        self.rocksdb_logs.options = options.unwrap_or_default();
         self.pass_named_logs();
         Ok(())
     }

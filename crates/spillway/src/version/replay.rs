@@ -26,7 +26,8 @@ pub(crate) struct RocksdbLogs {
     /// the largest last one. Compactions are left out, for their edits delete tables; only the first
     /// edits can add tables of compactions.
     pub flushed: BTreeMap<SeqNo, SeqNo>,
-    /// Of each log, the largest number of the tables whose flush named it. What the log has came later.
+    /// Of each log, the largest number of the tables whose flush named it, and of those that an open found. What this log and later
+    /// ones have came later.
     pub flushed_before: BTreeMap<FileNumber, SeqNo>,
     /// The largest first number of the tables that flushes made, and ingests into the default family: smaller ones were given.
     pub given: SeqNo,
@@ -34,6 +35,54 @@ pub(crate) struct RocksdbLogs {
     pub imported: SeqNo,
     /// The newest OPTIONS file, which an open writes behind its first log. 0: there is none, or it was not looked for.
     pub options: FileNumber,
+    /// The newest one from before the MANIFEST, else as `options`: a new family, or a changed option, writes one, too.
+    pub options_before: FileNumber,
+    /// The first edits behind the state with which the MANIFEST begins.
+    first: FirstEdits,
+    /// An open began the MANIFEST, right behind its first log.
+    pub is_of_open: bool,
+    /// The open had read the logs below this one. What families still need of them was there. 0: not known.
+    pub read_below: FileNumber,
+    /// A flush noted this one as the oldest log to keep, when all families named later ones: a transaction is prepared there.
+    pub prepared_in: Option<FileNumber>,
+    /// The largest number of a table without sequence numbers in the state with which the MANIFEST begins.
+    pub unnumbered: FileNumber,
+}
+
+/// The edits that came with a new MANIFEST. All tell the same next file: the MANIFEST's number, or a smaller one.
+#[derive(Clone, Debug, Default)]
+struct FirstEdits {
+    next_file: Option<FileNumber>,
+    /// The last number by then.
+    last: SeqNo,
+    /// How many edits without changes the others follow. An open of RocksDB's begins with several, and the edit for which another
+    /// MANIFEST is begun anew is one at most.
+    without_changes: u32,
+    has_changes: bool,
+    /// The largest log number of a family.
+    log: FileNumber,
+}
+
+impl FirstEdits {
+    fn add(&mut self, edit: &VersionEdit, last_seq: SeqNo) {
+        if self.next_file.is_none() {
+            (self.next_file, self.last) = (edit.next_file, last_seq);
+        }
+        if edit.next_file.is_none() || edit.next_file != self.next_file {
+            return;
+        }
+        let empty = VersionEdit {
+            prev_log: edit.prev_log,
+            next_file: edit.next_file,
+            last_seq: edit.last_seq,
+            max_family: edit.max_family,
+            atomic_group: edit.atomic_group,
+            ..VersionEdit::default()
+        };
+        self.has_changes |= *edit != empty;
+        self.without_changes += u32::from(!self.has_changes && edit.prev_log.is_some());
+        self.log = self.log.max(edit.log_number.unwrap_or_default());
+    }
 }
 
 /// Tables of flushes that are remembered; then the oldest are forgotten. RocksDB keeps far fewer logs.
@@ -47,6 +96,7 @@ impl RocksdbLogs {
 
     /// `last_seq`: as of the MANIFEST so far.
     fn apply(&mut self, edit: &VersionEdit, last_seq: SeqNo) {
+        self.first.add(edit, last_seq);
         if let Some(log) = edit.log_number {
             self.begun.entry(log).or_insert(last_seq);
         }
@@ -59,18 +109,22 @@ impl RocksdbLogs {
         }
         if let Some(kept) = edit.min_log_to_keep {
             self.begun = self.begun.split_off(&kept);
-            self.flushed_before = self.flushed_before.split_off(&kept);
+            let later = self.flushed_before.split_off(&kept);
+            let earlier = std::mem::replace(&mut self.flushed_before, later).into_values().max();
+            self.note_flushed_before(kept, earlier.unwrap_or_default());
         }
         let added = edit.added.iter().map(|(_, meta)| meta);
+        // The state with which a MANIFEST begins tells no next file.
+        let is_later = edit.next_file.is_some();
+        for meta in added.clone().filter(|meta| !is_later && meta.smallest_seq == SeqNo::ZERO) {
+            self.unnumbered = self.unnumbered.max(meta.number);
+        }
         for meta in added.filter(|meta| edit.deleted.is_empty() && meta.smallest_seq > SeqNo::ZERO) {
             let (first, last) = (meta.smallest_seq, meta.largest_seq);
             let largest = self.flushed.entry(first).or_default();
             *largest = last.max(*largest);
-            // The state with which a MANIFEST begins tells no next file.
-            let is_later = edit.next_file.is_some();
             if let Some(log) = edit.log_number.filter(|_| is_later) {
-                let before = self.flushed_before.entry(log).or_default();
-                *before = last.max(*before);
+                self.note_flushed_before(log, last);
             }
             let is_ingest = edit.family == FamilyId::DEFAULT && first == last;
             match is_later && (edit.log_number.is_some() || is_ingest) {
@@ -81,6 +135,27 @@ impl RocksdbLogs {
         while self.flushed.len() > FLUSHED_MAX {
             self.flushed.pop_first();
         }
+    }
+
+    fn note_flushed_before(&mut self, log: FileNumber, last: SeqNo) {
+        let before = self.flushed_before.entry(log).or_default();
+        *before = last.max(*before);
+    }
+
+    /// All edits of the MANIFEST of this number are applied.
+    fn finish(&mut self, manifest: FileNumber) {
+        self.begun.retain(|log, _| *log > manifest);
+        let first = self.first.clone();
+        if first.without_changes > 1 && first.next_file <= Some(manifest) {
+            (self.is_of_open, self.read_below) = (true, first.log);
+            self.note_flushed_before(FileNumber(manifest.0.saturating_sub(1)), first.last);
+        }
+        let mut reached = SeqNo::ZERO;
+        self.flushed_before.retain(|_, last| {
+            reached = reached.max(*last);
+            *last = reached;
+            reached > SeqNo::ZERO
+        });
     }
 
     /// Whether the table of a flush or ingest has changes on both sides of the number, or with it.
@@ -248,7 +323,12 @@ impl Replay {
             left.for_each(|number| drop(family.tables.remove(&number)));
             return family.apply(&VersionEdit { deleted: Vec::new(), ..edit.clone() }, &mut self.warnings);
         }
-        family.apply(edit, &mut self.warnings)
+        family.apply(edit, &mut self.warnings)?;
+        if let Some(kept) = edit.min_log_to_keep.filter(|_| edit.next_file.is_some()) {
+            let is_behind = self.families.values().all(|family| family.log_number > kept);
+            self.rocksdb_logs.prepared_in = is_behind.then_some(kept);
+        }
+        Ok(())
     }
 
     /// Checks the fence: the first edit or absent, and no private field without it.
@@ -356,7 +436,7 @@ impl Replay {
         }
         let next_file = next_file.max(FileNumber(largest_file.0.saturating_add(1)));
         let mut rocksdb_logs = self.rocksdb_logs;
-        rocksdb_logs.begun.retain(|log, _| *log > manifest);
+        rocksdb_logs.finish(manifest);
         Ok(Recovered {
             manifest,
             manifest_end: None,

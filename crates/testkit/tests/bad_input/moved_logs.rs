@@ -13,6 +13,7 @@ use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, RealVfs, Rule, Vfs
 
 use crate::common::{copy, files, manifest, options, read_with};
 use crate::restored_logs::{with_values_in, write_values};
+use crate::rocksdb_rows::{back_up, database as whole_row};
 
 pub fn with_logs_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
     let mut options = options(vfs);
@@ -630,6 +631,45 @@ fn logs_of_another_of_rocksdbs_databases_are_not_taken() {
     let moved = with_log(&whole, "/other", LOG, &bytes);
     moved.remove_file(&Path::new("/wal").join(LOG)).unwrap();
     are_whole(&moved, "/other");
+}
+
+/// A directory of RocksDB's without logs of its own, a flushed copy or an original, with the `wal_dir` of another one: no door takes that
+/// one's logs, whatever their numbers, nor does what deletes or replaces the database.
+#[test]
+fn logs_of_another_of_rocksdbs_databases_stay_where_none_are_named() {
+    for (log, is_original) in [("000004.log", false), ("000004.log", true), ("000099.log", false), ("000099.log", true)]
+    {
+        let vfs = MemoryVfs::new(1);
+        rocksdbs(&vfs, "/gone", None);
+        let bytes = vfs.read_file(&Path::new("/gone").join(LOG)).unwrap();
+        let vfs = with_log(&vfs, "/others", log, &bytes);
+        vfs.remove_file(&Path::new("/gone").join(LOG)).unwrap();
+        if !is_original {
+            vfs.remove_file(&Path::new(DIR).join("IDENTITY")).unwrap();
+        }
+        are_refused(&vfs, "/others", [DIR, "/others"]);
+        let stays = |vfs: &MemoryVfs, what: &str| {
+            assert!(vfs.exists(&Path::new("/others").join(log)).unwrap(), "{log}, {is_original}: {what}");
+        };
+        let destroyed = copy(&vfs);
+        Db::destroy(DIR, Some(Path::new("/others")), &(destroyed.clone() as Arc<dyn Vfs>)).unwrap();
+        stays(&destroyed, "destroyed");
+        let how = RestoreOptions { wal_dir: Some("/others".into()), ..RestoreOptions::default() };
+        let engine = |vfs: &Arc<MemoryVfs>| {
+            let vfs = vfs.clone();
+            BackupEngine::open("/backups", &BackupOptions { vfs, ..BackupOptions::default() }).unwrap()
+        };
+        let rocksdbs = copy(&vfs);
+        back_up(&rocksdbs, &whole_row(), 9);
+        let error = engine(&rocksdbs).restore(1, DIR, &how).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        stays(&rocksdbs, "a backup of RocksDB's");
+        let ours = copy(&vfs);
+        let made = OpenOptions { vfs: ours.clone(), ..OpenOptions::create_if_missing() };
+        engine(&ours).create_new_backup(&Db::open("/ours", &made).unwrap(), true).unwrap();
+        engine(&ours).restore(1, DIR, &how).unwrap();
+        stays(&ours, "a backup of ours");
+    }
 }
 
 /// RocksDB that goes on in another directory leaves its last log beside the tables, empty.

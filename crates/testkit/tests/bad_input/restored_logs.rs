@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::version::recover::recover;
 use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, WriteBatch, repair};
 use testkit::run::DIR;
 use vfs::{Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Operation, Rule, Vfs, write_all};
 
 use crate::common::{copy, read_with};
 use crate::moved_logs::with_logs_in;
+use crate::rocksdb_rows::{back_up, database as whole_row};
 
 const BACKUPS: &str = "/backups";
 
@@ -410,6 +412,8 @@ fn logs_in_the_directory_of_another_database_stay() {
     }
     put(&db, b"last", b"of the guest");
     drop(db);
+    let rocksdbs = Path::new(DIR).join("000004.log"); // of a guest of RocksDB's
+    made.write_file(&rocksdbs, b"of another").unwrap();
     let change = |vfs: Arc<dyn Vfs>, restores: bool| match restores {
         true => BackupEngine::open(BACKUPS, &BackupOptions { vfs, ..BackupOptions::default() })
             .and_then(|engine| engine.restore(1, DIR, &RestoreOptions::default())),
@@ -423,9 +427,46 @@ fn logs_in_the_directory_of_another_database_stay() {
             let ended = change(faulty, restores);
             change(vfs.clone(), restores).unwrap();
             assert_eq!(contents(&with_logs_in(&vfs, DIR), "/guest").len(), 4, "call {nth}, restores: {restores}");
+            assert!(vfs.exists(&rocksdbs).unwrap(), "call {nth}, restores: {restores}");
             if ended.is_ok() {
                 break;
             }
         }
     }
+}
+
+/// What a state of RocksDB's is brought beside would pass for its logs.
+#[test]
+fn rocksdbs_backup_is_not_restored_over_the_place_of_its_guests_logs() {
+    let vfs = MemoryVfs::new(1);
+    back_up(&vfs, &whole_row(), 9);
+    drop(Db::open(DIR, &with_logs_in(&vfs, "")).unwrap());
+    let log = Path::new(DIR).join("000004.log");
+    vfs.write_file(&log, b"of another").unwrap();
+    let error = engine_in(vfs.clone(), BACKUPS).restore(1, DIR, &RestoreOptions::default()).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::InvalidArgument, Some(&*log)), "{error}");
+    assert_eq!(vfs.read_file(&log).unwrap(), b"of another");
+}
+
+/// The MANIFEST names the last log that was, of which it has none: a guest may give its own log the number behind it.
+#[test]
+fn guests_log_behind_the_last_one_that_was_is_none_of_the_databases() {
+    let vfs = MemoryVfs::new(1);
+    vfs.create_dir_all(Path::new(DIR)).unwrap();
+    let guest = Db::open("/guest", &with_logs_in(&vfs, DIR)).unwrap();
+    let db = Db::open(DIR, &with_logs_in(&vfs, "")).unwrap();
+    put(&db, b"k", b"v");
+    db.flush(&[&db.default_family()]).unwrap();
+    db.close().unwrap();
+    let row = recover(&*vfs, Path::new(DIR)).unwrap().log_row.unwrap();
+    assert_eq!(row.newest, None);
+    let log = Path::new(DIR).join(format!("{}.splog", row.oldest));
+    for _ in 4..row.oldest.0 {
+        guest.set_db_options(&[("bytes_per_sync", "0")]).unwrap(); // its OPTIONS file takes a number
+    }
+    put(&guest, b"g", b"of the guest");
+    assert!(vfs.exists(&log).unwrap(), "{:?}", files_in(&vfs, DIR).keys());
+    drop(guest);
+    Db::destroy(DIR, None, &(vfs.clone() as Arc<dyn Vfs>)).unwrap();
+    assert_eq!(contents(&with_logs_in(&vfs, DIR), "/guest").len(), 1);
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use base::{FamilyId, FileNumber, SeqNo};
 use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use testkit::engine::options::WalRecoveryMode;
+use testkit::engine::version::edit::VersionEdit;
 use testkit::engine::{Db, ErrorKind, OpenOptions, repair};
 use testkit::run::DIR;
 use vfs::{MemoryVfs, Vfs};
@@ -54,10 +56,142 @@ fn anew(flushed_to: u64, options: u64) -> Arc<MemoryVfs> {
 fn log_lost_before_the_manifest_was_begun_anew_is_missed() {
     for flushed_to in [10, 12] {
         let vfs = anew(flushed_to, 7);
+        vfs.create_dir_all(&path("archive")).unwrap(); // no OPTIONS file lies there
         assert!(doubts(&vfs, "whole").is_empty());
         lose(&vfs, 4);
         is_told_for_f(&vfs, &format!("flushed to log {flushed_to}"));
+        write_options(&vfs, 22);
+        is_told_for_f(&vfs, &format!("flushed to log {flushed_to}, and an option was changed"));
     }
+}
+
+/// A MANIFEST that an open began with log 14 as its first one. It left "f" the log `of_f`, and all others were read. `last` was in
+/// tables.
+fn opened(of_f: u64, last: u64) -> Arc<MemoryVfs> {
+    let vfs = begun(15);
+    vfs.remove_file(&path("MANIFEST-000015")).unwrap();
+    let at_begin = |change: &dyn Fn(&mut VersionEdit)| {
+        edit(|edit| {
+            edit.next_file = None;
+            (edit.comparator, edit.last_seq) = (Some("leveldb.BytewiseComparator".to_owned()), Some(SeqNo(last)));
+            change(edit);
+        })
+    };
+    let state = [
+        at_begin(&|edit| (edit.log_number, edit.min_log_to_keep) = (Some(FileNumber(10)), Some(FileNumber(4)))),
+        at_begin(&|edit| {
+            (edit.family, edit.add_family) = (F, Some("f".to_owned()));
+            edit.log_number = Some(FileNumber(4));
+        }),
+    ];
+    let of_open = |change: &dyn Fn(&mut VersionEdit)| {
+        edit(|edit| {
+            (edit.prev_log, edit.next_file) = (Some(FileNumber(0)), Some(FileNumber(15)));
+            edit.last_seq = Some(SeqNo(last));
+            change(edit);
+        })
+    };
+    let edits = [
+        of_open(&|edit| edit.max_family = Some(1)),
+        of_open(&|_| ()),
+        of_open(&|edit| edit.log_number = Some(FileNumber(11))),
+        of_open(&|edit| (edit.family, edit.log_number) = (F, Some(FileNumber(of_f)))),
+    ];
+    append(&vfs, &path("MANIFEST-000015"), &[&state[..], &edits].concat());
+    vfs
+}
+
+/// An open that flushes nothing (`avoid_flush_during_recovery`) leaves a family the log that it has changes in.
+#[test]
+fn log_that_an_open_read_and_left_is_missed() {
+    let begin = |of_f| {
+        let vfs = opened(of_f, 1);
+        append(&vfs, &log_path(4), &[put(2)]);
+        append(&vfs, &log_path(10), &[]);
+        append(&vfs, &log_path(14), &[put(3)]);
+        vfs
+    };
+    let vfs = begin(4);
+    assert!(doubts(&vfs, "whole").is_empty());
+    lose(&vfs, 4);
+    is_told_for_f(&vfs, "log 4 is gone");
+    lose(&vfs, 10);
+    is_told_for_f(&vfs, "all that were read are gone");
+    keeps_no_logs(&vfs, &begin(4), 1);
+    let vfs = begin(11);
+    [4, 10].iter().for_each(|log| lose(&vfs, *log));
+    assert!(doubts(&vfs, "it had none").is_empty());
+}
+
+/// A transaction is prepared there: nothing else keeps a log that every family has left.
+#[test]
+fn log_that_is_kept_for_a_prepare_is_missed() {
+    let begin = |prepare: &[Vec<u8>]| {
+        let vfs = begun(5);
+        append(&vfs, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 10, 1), flushed(F, 10, 1), kept_from(4)]);
+        append(&vfs, &log_path(4), prepare);
+        append(&vfs, &log_path(10), &[put(2)]);
+        vfs
+    };
+    let step = [&2u64.to_le_bytes()[..], &[1, 0, 0, 0, 9, 5, 1, 1, b't', 1, b'v', 10, 1, b'T']].concat();
+    let vfs = begin(&[put(1), step.clone()]);
+    assert!(doubts(&vfs, "whole").is_empty());
+    lose(&vfs, 4);
+    assert!(!doubts(&vfs, "log 4 is gone").is_empty());
+    // A record that prepares a name again is damage for an open, and so for a check.
+    let vfs = begin(&[put(1), step.clone(), step]);
+    assert!(!is_whole(&vfs));
+    assert!(!Db::open(DIR, &options(&vfs)).unwrap().recovery_doubts().is_empty());
+}
+
+/// A flush went on in a later log, so RocksDB had ended this one. A crash does not tear it then.
+#[test]
+fn log_that_is_torn_before_a_flush_is_no_whole_one() {
+    let vfs = begun(5);
+    let made = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+    let other = Db::open("/other", &made).unwrap();
+    other.put(&other.default_family(), b"m", b"v", &Default::default()).unwrap();
+    other.flush(&[&other.default_family()]).unwrap();
+    drop(other);
+    let mut files = vfs.all_files().into_iter();
+    let table = files.find(|file| file.extension().is_some_and(|end| end == "sst")).unwrap();
+    let bytes = vfs.read_file(&table).unwrap();
+    vfs.write_file(&path("000011.sst"), &bytes).unwrap();
+    let flush = edit(|edit| {
+        (edit.log_number, edit.last_seq) = (Some(FileNumber(10)), Some(SeqNo(1)));
+        edit.added = vec![(0, Default::default())];
+        let (_, meta) = edit.added.first_mut().unwrap();
+        (meta.number, meta.file_bytes) = (FileNumber(11), bytes.len() as u64);
+        (meta.smallest_seq, meta.largest_seq) = (SeqNo(1), SeqNo(1));
+        let key = [b"m".to_vec(), (1u64 << 8 | 1).to_le_bytes().to_vec()].concat();
+        (meta.smallest, meta.largest) = (key.clone(), key);
+    });
+    append(&vfs, &path(MANIFEST), &[flush, kept_from(4)]);
+    append(&vfs, &log_path(4), &[put(1), put(2)]);
+    append(&vfs, &log_path(10), &[]);
+    assert!(doubts(&vfs, "whole").is_empty());
+    vfs.truncate(&log_path(4), 25 + 9).unwrap();
+    assert!(!is_whole(&vfs));
+    Db::open(DIR, &options(&copy(&vfs))).err().expect("a family is ahead");
+    assert!(!repair(DIR, &options(&copy(&vfs))).unwrap().lost_nothing());
+    let mut how = options(&vfs);
+    how.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+    assert!(!Db::open(DIR, &how).unwrap().recovery_doubts().is_empty());
+}
+
+/// With `track_and_verify_wals` each log of RocksDB's tells how long the one before it was.
+#[test]
+fn log_that_is_shorter_than_the_next_one_tells_is_missed() {
+    let vfs = begun(5);
+    append(&vfs, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 10, 3), kept_from(4)]);
+    append(&vfs, &log_path(4), &[put(1), put(2), put(3)]);
+    let fields = [4, 75, 3].map(u64::to_le_bytes).concat();
+    let crc = base::checksum::mask(base::checksum::crc32c(&[&[130], &fields[..]].concat()));
+    let begin = [&crc.to_le_bytes()[..], &[24, 0, 130], &fields].concat();
+    vfs.write_file(&log_path(10), &begin).unwrap();
+    assert!(doubts(&vfs, "whole").is_empty());
+    cut(&vfs, 4, 2);
+    is_told_for_f(&vfs, "shorter");
 }
 
 /// An open names a number behind the last log, and then unlogged writes of one family are flushed while its log is empty.
@@ -164,6 +298,16 @@ fn old_log_in_the_place_of_a_later_one_is_told_and_passed_over() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::Unsupported, Some(&*log_path(10))), "{error}");
     let report = repair(DIR, &options(&copy(&vfs))).unwrap();
     assert!(report.doubts.len() == 1 && report.doubts[0].family.is_none(), "{report}");
+    // The log of a later open, behind what that one flushed, and behind what it found in tables.
+    let flushes = table(FamilyId::DEFAULT, (1, 3), Some(11)).to_vec();
+    for (last, tables) in [(0, flushes), (3, Vec::new())] {
+        let vfs = opened(11, last);
+        append(&vfs, &path("MANIFEST-000015"), &tables);
+        append(&vfs, &log_path(14), &[put(1), put(2), put(3)]);
+        assert!(!is_whole(&vfs), "through {last}");
+        Db::open(DIR, &options(&copy(&vfs))).err().expect("its numbers are in tables");
+        assert!(!repair(DIR, &options(&vfs)).unwrap().lost_nothing());
+    }
 }
 
 /// Nobody else tells those who read with whatever can be read.

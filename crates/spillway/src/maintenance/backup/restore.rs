@@ -336,7 +336,11 @@ impl Replaced {
                 let Some((kind, number)) = file_name::parse(&name).filter(|(kind, _)| kind.is_log()) else { continue };
                 let path = dir.join(&name);
                 let stays = match kind {
-                    FileType::RocksLog => is_apart && brings_ours && (self.is_none || self.is_rocksdbs != Some(true)),
+                    FileType::RocksLog => match self.is_rocksdbs {
+                        Some(true) => is_apart && self.is_none,
+                        Some(false) => true, // a guest's
+                        None => brings_ours,
+                    },
                     _ => self.leaves(log::database_of(vfs, &path, number), is_apart),
                 };
                 if stays { &mut stay } else { &mut go }.insert(path);
@@ -364,7 +368,7 @@ impl Replaced {
 /// `InvalidArgument`: there are some, and nothing tells that their database goes.
 fn check_rocksdb_logs_are_of_what_goes(store: &Store, places: &Places, how: &RestoreOptions) -> Result<()> {
     let vfs = &*store.vfs;
-    if places.logs == places.db || !vfs.exists(&places.logs)? {
+    if !vfs.exists(&places.logs)? {
         return Ok(());
     }
     let mark = incomplete::read(vfs, &places.db)?;
@@ -372,7 +376,12 @@ fn check_rocksdb_logs_are_of_what_goes(store: &Store, places: &Places, how: &Res
         return Ok(());
     }
     let replaced = Replaced::find(vfs, places, how)?;
-    if !replaced.is_none && replaced.is_rocksdbs.map_or_else(|| is_left(vfs, &places.db), Ok)? {
+    let is_beside = places.logs == places.db;
+    let may_be_rocksdbs = match replaced.is_rocksdbs {
+        None => is_beside || is_left(vfs, &places.db)?,
+        Some(is_rocksdbs) => is_rocksdbs,
+    };
+    if may_be_rocksdbs && (is_beside || !replaced.is_none) {
         return Ok(());
     }
     match file_name::numbers_in(vfs, &places.logs, FileType::RocksLog)?.first() {

@@ -219,12 +219,14 @@ impl Check<'_> {
 
     /// A log of which only prepared transactions count. Their loss is a problem behind all logs.
     fn check_old_rocksdb_log(&mut self, path: &Path, number: FileNumber, history: &mut RocksdbHistory) -> Result<()> {
-        let (vfs, report, largest) = (self.options.vfs.clone(), &mut self.report, &mut self.largest_family);
-        let damaged = history.read_old_log(&*vfs, path, number, &mut |_, batch, steps| {
-            note_rocksdb_record(report, largest, batch, steps);
-            Ok(())
+        let vfs = self.options.vfs.clone();
+        let damaged = history.read_old_log(&*vfs, path, number, &mut |record, batch, steps| {
+            if record.follows_damage {
+                self.prepared.clear(); // an end can be lost
+            }
+            self.note_rocksdb_record(batch, steps)
         })?;
-        report.notes.extend(damaged.map(|offset| {
+        self.report.notes.extend(damaged.map(|offset| {
             format!(
                 "{}: damaged at byte {offset}; what it holds is in tables, but for prepared transactions",
                 path.display()
@@ -233,22 +235,42 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// # Errors
+    /// `Corruption`: it prepares a transaction that is prepared already.
+    fn note_rocksdb_record(&mut self, record: &BatchReader<'_>, steps: RocksdbSteps<'_>) -> Result<()> {
+        for step in steps {
+            match step {
+                RocksdbStep::Changes(changes) => {
+                    let families = changes.map_while(Result::ok).map(|change| change.family);
+                    self.largest_family = families.fold(self.largest_family, FamilyId::max);
+                }
+                RocksdbStep::Prepare { name, batch } => {
+                    if self.prepared.insert(name.to_vec(), batch.declared_count()).is_some() {
+                        return Err(prepared_twice(name));
+                    }
+                }
+                RocksdbStep::Commit(name) | RocksdbStep::Rollback(name) => drop(self.prepared.remove(name)),
+            }
+        }
+        self.report.log_batches += 1;
+        self.report.log_changes += u64::from(record.declared_count());
+        Ok(())
+    }
+
     fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber, history: &mut RocksdbHistory) -> Result<()> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
-        let (report, largest, logged) = (&mut self.report, &mut self.largest_family, &mut self.logged);
         let mode = WalRecoveryMode::PointInTime;
         let end = log::framed::replay(&mut reader, mode, &mut |record| {
             let batch = BatchReader::new(&record.payload)?;
             let changes = u64::from(batch.declared_count().max(1));
-            logged.add(batch.seq(), SeqNo(batch.seq().0.saturating_add(changes - 1)));
+            self.logged.add(batch.seq(), SeqNo(batch.seq().0.saturating_add(changes - 1)));
             if !history.admits(number, batch.seq()) {
                 return Ok(());
             }
             history.check_numbers(number, batch.seq())?;
             let steps = steps_of(&batch, false)?;
             history.add(number, batch.seq(), &steps);
-            note_rocksdb_record(report, largest, &batch, steps);
-            Ok(())
+            self.note_rocksdb_record(&batch, steps)
         })?;
         history.end_log(number, &reader, end, mode);
         match end {
@@ -256,27 +278,14 @@ impl Check<'_> {
                 Err(Error::corruption("damaged; what lies behind is not replayed").at_offset(offset))
             }
             FramedEnd::Torn { offset } => {
-                report.notes.push(format!("{} ends at byte {offset} with a write that was cut off", path.display()));
+                self.report
+                    .notes
+                    .push(format!("{} ends at byte {offset} with a write that was cut off", path.display()));
                 Ok(())
             }
             FramedEnd::Clean | FramedEnd::Zeros { .. } | FramedEnd::OtherLog { .. } => Ok(()),
         }
     }
-}
-
-fn note_rocksdb_record(
-    report: &mut CheckReport,
-    largest: &mut FamilyId,
-    record: &BatchReader<'_>,
-    steps: RocksdbSteps<'_>,
-) {
-    for step in steps {
-        if let RocksdbStep::Changes(changes) = step {
-            *largest = changes.map_while(Result::ok).fold(*largest, |largest, change| largest.max(change.family));
-        }
-    }
-    report.log_batches += 1;
-    report.log_changes += u64::from(record.declared_count());
 }
 
 fn check_batch(report: &mut CheckReport, largest: &mut FamilyId, mut batch: BatchReader<'_>) -> Result<()> {

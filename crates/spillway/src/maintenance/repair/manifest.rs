@@ -94,7 +94,7 @@ impl OldManifest {
             let dropped = replay.dropped().clone();
             let mut recovered = replay.finish(number).map_err(|error| error.at_path(&path))?;
             recovered.manifest_end = Some(end);
-            recovered.pass_numbers_in(vfs, dir)?;
+            recovered.see_files_in(vfs, dir)?;
             let has_copy = is_copy || vfs.exists(&copy_path(dir, number))?;
             let (recovered, damage, is_complete) = (Some(recovered), Some(damage), is_last && is_certain);
             return Ok(OldManifest { recovered, damage, is_complete, has_copy, is_confirmed, is_named, dropped });

@@ -12,6 +12,7 @@ use super::rocksdb_row::RocksdbRow;
 use crate::commit::batch::BatchReader;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
+use crate::version::replay::RecoveredFamily;
 use crate::wal::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 
 /// How far the logs were read, ascending.
@@ -24,7 +25,7 @@ pub(crate) struct RocksdbHistory {
     /// Salvage: a damaged log, until a batch goes on at `next`.
     pub(super) damaged: Option<DamagedLog>,
     pub row: RocksdbRow,
-    /// Of each log, a number that its own are above: tables had it when the log was there.
+    /// Of each log, a number that its own, and those of later logs, are above: tables had it when the log was there.
     flushed_before: BTreeMap<FileNumber, SeqNo>,
 }
 
@@ -62,7 +63,8 @@ impl RocksdbHistory {
     /// # Errors
     /// `Unsupported`: the number is too small. The log counts as not read.
     pub fn check_numbers(&mut self, log: FileNumber, first: SeqNo) -> Result<()> {
-        let in_tables = self.flushed_before.get(&log).map(|last| SeqNo(last.0.saturating_add(1)));
+        let in_tables = self.flushed_before.range(..=log).next_back();
+        let in_tables = in_tables.map(|(_, last)| SeqNo(last.0.saturating_add(1)));
         let Some(next) = self.next.max(in_tables).filter(|next| first < *next) else { return Ok(()) };
         self.row.pass_over(log);
         let what = format!(
@@ -121,7 +123,7 @@ impl RocksdbHistory {
         let is_cut = is_proven || matches!(end, FramedEnd::Torn { .. });
         let breaks_off = is_cut && mode == WalRecoveryMode::PointInTime;
         let is_passed = is_cut && mode == WalRecoveryMode::SkipAnyCorruptedRecords;
-        self.row.end(log, reader.offset_of(end), breaks_off || is_passed);
+        self.row.end(log, reader, end, breaks_off || is_passed);
         if is_proven {
             self.row.note_damage(log);
         }
@@ -145,9 +147,7 @@ impl RocksdbHistory {
     /// `Corruption`, at the log, which is in `log_dir`.
     pub fn check_no_family_is_ahead(&self, recovered: &Recovered, log_dir: &Path) -> Result<()> {
         let Some(DamagedLog { number, .. }) = self.broken_in else { return Ok(()) };
-        let mut ahead =
-            recovered.families.iter().filter(|family| family.log_number > number && !family.tables.is_empty());
-        let Some(family) = ahead.next() else { return Ok(()) };
+        let Some(family) = family_ahead_of(recovered, number) else { return Ok(()) };
         let what = format!(
             "the log is cut off, but the tables of column family \"{}\" hold what was written after it; open with \
              wal_recovery_mode=kSkipAnyCorruptedRecords to keep both",
@@ -155,6 +155,11 @@ impl RocksdbHistory {
         );
         Err(Error::corruption(what).at_path(log_dir.join(file_name::format(FileType::RocksLog, number))))
     }
+}
+
+/// A family with tables that was left for a later log than this one.
+pub(super) fn family_ahead_of(recovered: &Recovered, log: FileNumber) -> Option<&RecoveredFamily> {
+    recovered.families.iter().find(|family| family.log_number > log && !family.tables.is_empty())
 }
 
 #[cfg(test)]

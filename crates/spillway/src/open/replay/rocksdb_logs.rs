@@ -10,7 +10,7 @@ use log::framed::FramedReader;
 use log::{DatabaseId, FILE_HEADER_BYTES, KnownEnd, LogConfig, LogFile, Position};
 use vfs::{IoClass, RandomFile, Vfs};
 
-use super::rocksdb_history::{DamagedLog, RocksdbHistory};
+use super::rocksdb_history::{DamagedLog, RocksdbHistory, family_ahead_of};
 use super::{LogReplay, row};
 use crate::commit::batch::BatchReader;
 use crate::core::FamilyState;
@@ -39,7 +39,8 @@ pub(crate) const LACKS_STEPS: &str = "is damaged: a transaction may have been pr
 /// 1. IDENTITY is where RocksDB opened the database for writing. RocksDB's copies lack it: their logs lie beside their tables, or they
 ///    have none, and the option `wal_dir` in their OPTIONS file is their original's.
 /// 2. Else that option tells where RocksDB had the logs last.
-/// 3. In another directory than `dir` they are another database's where this one may be a copy.
+/// 3. In another directory than `dir` they are another database's where this one may be a copy, and unless that option names the
+///    directory, or the MANIFEST one of them.
 /// 4. What has records in another place is the database's as well, and must not be passed over.
 /// 5. Where nothing lies elsewhere, a log is lost that the MANIFEST names, or an open began, and that only an original needs.
 ///
@@ -69,10 +70,14 @@ pub(crate) fn check_place<'a>(
         last => (last?.map(PathBuf::from), None),
     };
     // 3.
+    let has_logs = !needed_logs(vfs, here, FileNumber(0))?.is_empty();
     if !is_in_dir {
         // A last place that cannot be looked at is another one.
         let is_last = last.as_ref().is_some_and(|last| is_same_dir(vfs, here, last).unwrap_or(false));
-        if let Some(sign) = sign_of_copy(vfs, dir, needed, &found, is_original, is_last)? {
+        let is_named = recovered.is_some_and(|recovered| recovered.names_rocksdb_log_of(&found));
+        let is_unproven = (!is_last && !is_named).then(|| "names none of them, nor that directory".to_owned());
+        let sign = sign_of_copy(vfs, dir, needed, &found, is_original, is_last)?.or(is_unproven);
+        if let Some(sign) = sign.filter(|_| has_logs) {
             return Err(row::of_original(dir, here, &sign));
         }
         check_no_originals(vfs, dir, here, recovered)?;
@@ -89,15 +94,20 @@ pub(crate) fn check_place<'a>(
     }
     // 5.
     let lost = match recovered.filter(|_| is_original) {
-        Some(recovered) => lost_last(here, &found, recovered).or(lost_first(vfs, dir, here, &found, recovered)?),
+        Some(recovered) => {
+            // One beside the tables is empty, or counted before.
+            let first = needed.max(FileNumber(recovered.manifest.0.saturating_sub(1)));
+            let there = &needed_logs(vfs, dir, first)? | &found;
+            lost_last(here, &there, recovered).or(lost_first(vfs, dir, here, &there, recovered)?)
+        }
         None => None,
     };
     // A directory that the caller named is where its logs are.
     Ok(lost.or(unknown.filter(|_| is_in_dir && found.is_empty())))
 }
 
-/// A sign that the database in `dir` is a copy: then the logs `found` in another directory are its original's. `is_last`: RocksDB had
-/// the logs in that directory last.
+/// A sign that the database in `dir` is a copy: then the logs in another directory, of which those `found` are needed, are its
+/// original's. `is_last`: RocksDB had the logs in that directory last.
 fn sign_of_copy(
     vfs: &dyn Vfs,
     dir: &Path,
@@ -106,9 +116,6 @@ fn sign_of_copy(
     is_original: bool,
     is_last: bool,
 ) -> Result<Option<String>> {
-    if found.is_empty() {
-        return Ok(None);
-    }
     let beside = needed_logs(vfs, dir, needed)?;
     // RocksDB that goes on in another directory begins a new log there, and leaves an empty one beside the tables until its next open.
     let is_left = is_original && is_last && beside.last() < found.last();
@@ -295,7 +302,8 @@ impl LogReplay<'_> {
                 false => self.replay_rocksdb_log(number, &mut history)?,
             }
         }
-        if let Some(damaged) = history.damaged.filter(|damaged| damaged.is_proven) {
+        let is_lost = |log: &DamagedLog| log.is_proven || family_ahead_of(self.recovered, log.number).is_some();
+        if let Some(damaged) = history.damaged.filter(is_lost) {
             self.doubt_log(damaged.number, DAMAGED);
         }
         // A reader beside a writer, where logs come and go, reads again.

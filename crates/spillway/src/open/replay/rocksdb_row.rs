@@ -9,10 +9,10 @@
 use std::collections::BTreeMap;
 
 use base::{FamilyId, FileNumber, SeqNo};
+use log::framed::{FramedEnd, FramedReader, Predecessor};
 
 use crate::commit::batch::tag;
 use crate::version::recover::Recovered;
-use crate::version::table_file::FileMeta;
 use crate::wal::rocksdb_record::RocksdbStep;
 
 /// What was read of RocksDB's logs, ascending.
@@ -40,6 +40,9 @@ struct ReadLog {
     next: Option<SeqNo>,
     /// Where the records end, in bytes.
     end: u64,
+    /// The file's size.
+    bytes: u64,
+    predecessor: Option<Predecessor>,
     /// Records may be lost, at the end or before. What lies behind the end is told elsewhere.
     is_cut: bool,
     /// A record is damaged: no crash does that.
@@ -119,10 +122,11 @@ impl RocksdbRow {
         self.damaged_old.get_or_insert(log);
     }
 
-    /// Ends a log at the byte `end`. `is_cut`: what lies behind it is told elsewhere.
-    pub fn end(&mut self, log: FileNumber, end: u64, is_cut: bool) {
+    /// Ends a log that was read. `is_cut`: what lies behind its end is told elsewhere.
+    pub fn end(&mut self, log: FileNumber, reader: &FramedReader, end: FramedEnd, is_cut: bool) {
         let read = self.logs.entry(log).or_default();
-        read.end = end;
+        (read.end, read.bytes) = (reader.offset_of(end), reader.offset_of(FramedEnd::Clean));
+        read.predecessor = reader.predecessor();
         read.is_cut |= is_cut;
     }
 
@@ -159,7 +163,7 @@ impl RocksdbRow {
         parts.into_values().collect()
     }
 
-    /// Logs that were synced, and end before that or are gone.
+    /// Logs that were synced, and end before that or are gone; or that were larger when the next one was begun.
     fn find_short(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
         for (&number, bytes) in recovered.rocksdb_logs.synced.range(recovered.oldest_rocksdb_log()..) {
             let what = match self.logs.get(&number) {
@@ -168,6 +172,13 @@ impl RocksdbRow {
                 None => "is missing".to_owned(),
             };
             let why = format!("{what}, and the MANIFEST notes that {bytes} bytes of it were synced");
+            parts.insert(number, MissingPart::of(number, number, why, recovered));
+        }
+        for (by, log) in &self.logs {
+            let Some(Predecessor { log, bytes }) = log.predecessor else { continue };
+            let number = FileNumber(log);
+            let Some(has) = self.logs.get(&number).map(|log| log.bytes).filter(|has| *has < bytes) else { continue };
+            let why = format!("has {has} bytes, and log {by} notes that it had {bytes}");
             parts.insert(number, MissingPart::of(number, number, why, recovered));
         }
     }
@@ -189,7 +200,10 @@ impl RocksdbRow {
             parts.entry(number).or_insert_with(|| MissingPart::of(number, number, why, recovered));
         }
         let named = begun.range(oldest..).next().map(|(number, _)| *number).filter(|next| *next > oldest);
-        let Some(next) = named.into_iter().chain(self.log_with_one_before(recovered)).min() else { return };
+        let kept = recovered.min_log_to_keep;
+        let prepared_in = recovered.rocksdb_logs.prepared_in.filter(|log| *log == kept);
+        let behind = prepared_in.map(|log| FileNumber(log.0 + 1)).or(self.log_with_one_before(recovered));
+        let Some(next) = named.into_iter().chain(behind).min() else { return };
         if !self.logs.range(oldest..next).any(|(_, log)| log.has_records) {
             let why = format!("is missing or empty, and so is every log up to log {next}; the MANIFEST needs one");
             let through = FileNumber(next.0 - 1);
@@ -197,15 +211,18 @@ impl RocksdbRow {
         }
     }
 
-    /// A log that another one was begun before, which has changes and is kept for a family. The first log of an open, older than its
-    /// OPTIONS file, has none before it, and unlogged writes are flushed while it is empty. Before RocksDB noted which logs it
-    /// keeps, it let go of logs that families without changes name.
+    /// A log that another one was begun before, which has changes and is kept for a family. The first log of an open has none before it,
+    /// and unlogged writes are flushed while it is empty: it is older than the MANIFEST that the open begins, and than its OPTIONS file.
+    /// But an open that read the logs leaves to a family an earlier one only where the family has changes there. Before RocksDB noted
+    /// which logs it keeps, it let go of logs that families without changes name.
     fn log_with_one_before(&self, recovered: &Recovered) -> Option<FileNumber> {
-        let (kept, options) = (recovered.min_log_to_keep, recovered.rocksdb_logs.options);
+        let (kept, known) = (recovered.min_log_to_keep, &recovered.rocksdb_logs);
+        let first = if known.is_of_open { recovered.manifest } else { known.options_before };
         let named = || recovered.families.iter().map(|family| family.log_number);
         let with_changes = self.logs.iter().filter(|(_, log)| log.first.is_some()).map(|(number, _)| *number);
-        let is_needed = kept.0 > 0 && options.0 > 0 && named().any(|log| log == kept);
-        named().chain(with_changes).filter(|log| is_needed && *log > kept.max(options)).min()
+        let is_needed = kept.0 > 0 && named().any(|log| log == kept);
+        let later = named().chain(with_changes).filter(|log| first.0 > 0 && *log > first);
+        later.chain([known.read_below]).filter(|log| is_needed && *log > kept).min()
     }
 
     /// Numbers that are missing before the first log, where RocksDB has let no log go yet: no family has been flushed.
@@ -304,8 +321,7 @@ impl RocksdbRow {
 /// Whether tables may have numbers that the MANIFEST does not tell. A flush begins the next log, or `log`, before its table. A
 /// MANIFEST begun after both may find only what a compaction made of the table.
 fn may_have_no_numbers(recovered: &Recovered, log: FileNumber) -> bool {
-    let has_no_numbers = |meta: &FileMeta| meta.smallest_seq == SeqNo::ZERO && meta.number > log;
-    recovered.manifest > log && recovered.tables().any(has_no_numbers)
+    recovered.manifest > log && recovered.rocksdb_logs.unnumbered > log
 }
 
 /// As [`may_have_no_numbers`], of numbers behind those of the log. An open begins its MANIFEST right behind its log: such a one tells
@@ -330,7 +346,9 @@ impl MissingPart {
 mod tests {
     use super::*;
     use crate::commit::batch::BatchReader;
-    use crate::version::replay::{RecoveredFamily, RocksdbLogs};
+    use crate::version::edit::VersionEdit;
+    use crate::version::replay::{RecoveredFamily, Replay, RocksdbLogs};
+    use crate::version::table_file::FileMeta;
 
     /// Each record: its log, its first number, and the count of its changes.
     fn row(records: &[(u64, u64, u32)]) -> RocksdbRow {
@@ -338,7 +356,7 @@ mod tests {
         for (log, first, count) in records {
             let changes = RocksdbStep::Changes(BatchReader::of_changes(SeqNo::ZERO, *count, &[]));
             row.add(FileNumber(*log), SeqNo(*first), &[changes]);
-            row.end(FileNumber(*log), 100, false);
+            row.logs.entry(FileNumber(*log)).or_default().end = 100;
         }
         row
     }
@@ -377,13 +395,25 @@ mod tests {
     #[test]
     fn table_without_numbers_explains_a_gap_only_before_the_manifest() {
         let made = |manifest, table| {
-            let meta = FileMeta { number: FileNumber(table), ..FileMeta::default() };
             let mut recovered = Recovered { manifest: FileNumber(manifest), ..Recovered::default() };
-            recovered.families = vec![RecoveredFamily { tables: vec![(6, meta)], ..family(0, 10) }, family(1, 4)];
+            recovered.families = vec![family(0, 10), family(1, 4)];
+            recovered.rocksdb_logs.unnumbered = FileNumber(table);
             let missing = row(&GAP).missing(&Recovered { max_family: 1, ..recovered });
             missing.len()
         };
         assert_eq!((made(13, 12), made(13, 9), made(5, 12)), (0, 1, 1));
+    }
+
+    /// An ingest has the number zero, too. What comes behind the state with which a MANIFEST begins tells its numbers otherwise.
+    #[test]
+    fn table_that_came_since_the_manifest_was_begun_explains_no_gap() {
+        let mut replay = Replay::default();
+        for (table, next) in [(7, None), (17, Some(FileNumber(18)))] {
+            let meta = FileMeta { number: FileNumber(table), ..FileMeta::default() };
+            let edit = VersionEdit { next_file: next, last_seq: Some(SeqNo(9)), ..VersionEdit::default() };
+            replay.add(VersionEdit { added: vec![(6, meta)], ..edit }).unwrap();
+        }
+        assert_eq!(replay.finish(FileNumber(13)).unwrap().rocksdb_logs.unnumbered, FileNumber(7));
     }
 
     #[test]

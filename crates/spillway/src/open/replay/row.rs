@@ -362,7 +362,7 @@ pub(crate) fn of_original(dir: &Path, here: &Path, sign: &str) -> Error {
     let what = format!(
         "the logs in {here} may be another database's: this one {sign}, as a copy that RocksDB made with the original's option wal_dir. \
          If it is a copy, open it with wal_dir={copy}. If the logs in {here} are its own, copy them (*.log) to {copy} before, in place \
-         of those there, or let RocksDB open it once (with write_identity_file=true)"
+         of those there, or let RocksDB open it once with that wal_dir (and write_identity_file=true)"
     );
     Error::invalid_argument(what).at_path(dir)
 }
