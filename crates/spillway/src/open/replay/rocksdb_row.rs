@@ -367,10 +367,8 @@ mod tests {
 
     /// The families in doubt, by log. `flushes`: first and last numbers of tables.
     fn found(recovered: &Recovered, flushes: &[(u64, u64)], records: &[(u64, u64, u32)]) -> Vec<(u64, Vec<FamilyId>)> {
-        let rocksdb_logs = RocksdbLogs {
-            flushed: flushes.iter().map(|(smallest, largest)| (SeqNo(*smallest), SeqNo(*largest))).collect(),
-            ..RocksdbLogs::default()
-        };
+        let mut rocksdb_logs = RocksdbLogs::default();
+        rocksdb_logs.flushed.extend(flushes.iter().map(|(smallest, largest)| (SeqNo(*smallest), SeqNo(*largest))));
         let families = vec![family(0, 10), family(1, 4)];
         let recovered = Recovered { families, max_family: 1, rocksdb_logs, ..recovered.clone() };
         row(records).missing(&recovered).into_iter().map(|part| (part.log.0, part.families)).collect()
