@@ -7,9 +7,10 @@ use serde_json::json;
 use spillway::internal::FamilyOptions;
 use spillway::internal::options::apply_string;
 
-use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
+use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs, name_parser};
 use crate::failure::Outcome;
 use crate::json;
+use base::name;
 
 /// Lists, creates and drops column families.
 #[derive(clap::Args)]
@@ -35,6 +36,7 @@ enum Action {
     /// Creates an empty family.
     Create {
         /// Name of the family.
+        #[arg(value_parser = name_parser())]
         name: String,
         /// Options of the family, as an option string. Default: the defaults of all options.
         #[arg(long, value_name = "STRING")]
@@ -47,6 +49,7 @@ enum Action {
     /// Drops a family and everything in it.
     Drop {
         /// Name of the family.
+        #[arg(value_parser = name_parser())]
         name: String,
         #[command(flatten)]
         database: DatabaseArgs,
@@ -70,7 +73,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
                 return json::print(&json!({ "families": shown.collect::<Vec<_>>() }), out);
             }
             for family in families {
-                writeln!(out, "{}", family.name())?;
+                out.write_all(&name::bytes(family.name()))?;
+                writeln!(out)?;
             }
             Ok(())
         }

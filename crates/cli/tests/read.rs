@@ -5,6 +5,7 @@
 mod common;
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
 use common::{Place, SPILLWAY, files};
@@ -140,6 +141,19 @@ fn families_come_and_go() {
     assert_eq!(place.spillway(&["families", "list", "--db", "db"]).ok(), "default\n");
     let default = place.spillway(&["families", "drop", "default", "--db", "db"]).fails();
     assert!(default.contains("Can't drop default column family"), "{default}");
+    // Names are bytes.
+    let called = |args: &[&[u8]]| {
+        let mut command = place.command(SPILLWAY, &[]);
+        let ran = command.args(args.iter().map(|arg| std::ffi::OsStr::from_bytes(arg))).args(["--db", "db"]).output();
+        let ran = ran.expect("run");
+        assert!(ran.status.success(), "{ran:?}");
+        ran.stdout
+    };
+    called(&[b"families", b"create", b"\xff \xc3"]);
+    called(&[b"put", b"k", b"v", b"--family", b"\xff \xc3"]);
+    assert_eq!(called(&[b"scan", b"--family", b"\xff \xc3"]), b"k\tv\n");
+    assert_eq!(called(&[b"families", b"list"]), b"default\n\xff \xc3\n");
+    called(&[b"families", b"drop", b"\xff \xc3"]);
 }
 
 #[test]

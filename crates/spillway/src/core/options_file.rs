@@ -4,8 +4,8 @@
 //! synced, renamed. The previous file is kept. If the write fails, the change stands: the MANIFEST has it, and the next change or
 //! open writes the file.
 //!
-//! The file grows with the families, so families that come and go one after another share writes. The first two changes of such a
-//! burst are stored at once; the second file says that families change, and stands for the later ones. Upkeep stores them after a
+//! The file grows with the families, so families that come and go one after another share writes. The first changes of such a
+//! burst are stored at once; the last of these files says that families change, and stands for the later ones. Upkeep stores them after a
 //! pause. A kill before costs a new family its options, but for name, comparator and time to live.
 
 use std::collections::BTreeSet;
@@ -27,6 +27,9 @@ use crate::version::file_name::{self, FileType};
 /// Between two writes of the file in a burst of changes.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// Changes of a burst that are stored at once: programs look for the file behind a change.
+const AT_ONCE: u32 = 16;
+
 /// The pause is at least so many times as long as a write of the file takes.
 const PAUSE_FACTOR: u32 = 10;
 
@@ -43,6 +46,8 @@ pub(crate) struct OptionsFile {
 struct Burst {
     /// A change before this time belongs to the burst.
     until: Duration,
+    /// Changes that were stored at once.
+    stored: u32,
     /// The last file says that families change.
     is_marked: bool,
     /// The last file lacks a change. It is marked.
@@ -88,7 +93,8 @@ impl OptionsFile {
             burst.is_behind = true;
             return;
         }
-        let is_marked = goes_on || burst.is_marked;
+        burst.stored = if goes_on { burst.stored + 1 } else { 1 };
+        let is_marked = burst.stored >= AT_ONCE || burst.is_marked;
         self.write_as(burst, is_marked);
         self.pause(burst);
     }
@@ -272,7 +278,7 @@ mod tests {
         });
         let made: Vec<_> = made.collect();
         assert!(is_marked(&*vfs));
-        assert_eq!(look(&*vfs).1.len(), 3, "the second change marks the file");
+        assert_eq!(look(&*vfs).1.len(), 1 + AT_ONCE as usize, "the last change that is stored marks the file");
         vfs.sleep(PAUSE);
         db.engine().jobs.turn_of_upkeep(false);
         note();
@@ -294,7 +300,7 @@ mod tests {
     #[test]
     fn families_that_come_and_go_share_writes() {
         let [of_100, of_400] = [100, 400].map(written_in_a_burst);
-        assert_eq!((of_100.1, of_400.1), (6, 6));
+        assert_eq!((of_100.1, of_400.1), (20, 20));
         assert!(of_400.0 < 5 * of_100.0, "{of_400:?} after {of_100:?}");
     }
 
@@ -302,10 +308,10 @@ mod tests {
     fn close_stores_a_burst() {
         let vfs = MemoryVfs::new(1);
         let db = Database::open("/db", &options(vfs.clone())).unwrap();
-        (0..9).for_each(|i| drop(db.create_family(&format!("family {i}"), FamilyOptions::default()).unwrap()));
-        assert_eq!(look(&*vfs).1.len(), 3);
+        (0..29).for_each(|i| drop(db.create_family(&format!("family {i}"), FamilyOptions::default()).unwrap()));
+        assert_eq!(look(&*vfs).1.len(), 1 + AT_ONCE as usize);
         db.close().unwrap();
-        assert_eq!((look(&*vfs).1.len(), is_marked(&*vfs)), (10, false));
+        assert_eq!((look(&*vfs).1.len(), is_marked(&*vfs)), (30, false));
     }
 
     /// The MANIFEST has its name and comparator, and that its values have times; the time to live is in the file.
@@ -314,6 +320,10 @@ mod tests {
         let vfs = MemoryVfs::new(1);
         let db = Database::open("/db", &options(vfs.clone())).unwrap();
         let fifo = FamilyOptions { compaction_style: CompactionStyle::Fifo, ..FamilyOptions::default() };
+        (0..AT_ONCE).for_each(|_| {
+            let family = db.create_family("before", fifo.clone()).unwrap();
+            db.drop_family(&family).unwrap();
+        });
         let made: Vec<_> = ["a", "b", "c"].map(|name| db.create_family(name, fifo.clone()).unwrap()).into();
         db.drop_family(&made[1]).unwrap();
         let backwards = FamilyOptions { order: UserOrder::ReverseBytewise, ..FamilyOptions::default() };
