@@ -218,7 +218,8 @@ impl RocksdbRow {
     fn log_with_one_before(&self, recovered: &Recovered) -> Option<FileNumber> {
         let (kept, known) = (recovered.min_log_to_keep, &recovered.rocksdb_logs);
         // Of one that is begun anew later, the number before its own is a table's.
-        let is_of_open = known.is_of_open || self.logs.contains_key(&FileNumber(recovered.manifest.0.saturating_sub(1)));
+        let is_of_open =
+            known.is_of_open || self.logs.contains_key(&FileNumber(recovered.manifest.0.saturating_sub(1)));
         let first = if is_of_open { recovered.manifest } else { known.options_before };
         let named = || recovered.families.iter().map(|family| family.log_number);
         let with_changes = self.logs.iter().filter(|(_, log)| log.first.is_some()).map(|(number, _)| *number);
