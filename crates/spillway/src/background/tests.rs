@@ -413,8 +413,8 @@ fn the_event_log_says_once_that_no_thread_can_be_had() {
         env: Env::with(faulty.clone(), EnvOptions::default(), LIMIT),
         ..crate::internal::OpenOptions::create_if_missing()
     };
+    faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Spawn).path("spillway-flush").sticky());
     let db = crate::internal::Database::open(dir.path(), &options).unwrap();
-    faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Spawn).sticky());
     for key in [b"k", b"l"] {
         db.put(&db.default_family(), key, b"v", &Default::default()).unwrap();
         db.flush(&[&db.default_family()]).unwrap();
