@@ -26,8 +26,8 @@ pub(crate) struct RocksdbLogs {
     /// the largest last one. Compactions are left out, for their edits delete tables; only the first
     /// edits can add tables of compactions.
     pub flushed: BTreeMap<SeqNo, SeqNo>,
-    /// Of each log, the largest number of the tables whose flush named it, and of those that an open found. What this log and later
-    /// ones have came later.
+    /// By log: a number in tables when the log began. The log and later ones have larger numbers only. Flushes that name the log tell
+    /// it, and opens.
     pub flushed_before: BTreeMap<FileNumber, SeqNo>,
     /// The largest first number of the tables that flushes made, and ingests into the default family: smaller ones were given.
     pub given: SeqNo,
