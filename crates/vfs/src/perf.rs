@@ -1,9 +1,11 @@
-//! Costs of one thread's calls: RocksDB's perf context. A thread sets its level; from then on its own reads and writes add
-//! to its own counters. Background jobs run on other threads, and are not counted.
+//! Costs of one thread's calls: RocksDB's perf context. A thread's own reads and writes add to its own counters.
+//! Background jobs run on other threads, whose counters nobody reads.
 //!
-//! Until some thread of the process raises its level, a place that counts pays one load of a shared flag, and a branch for
-//! each metric it has. From then on it pays a load of the thread's level too. Such places are met once for each operation,
-//! block, filter or run of hidden entries, never for each entry or comparison.
+//! Counts are always added, so no place asks for the level first: a thread that wants none sees those of before. Such
+//! places are met once for each operation, block, filter or run of hidden entries, never for each entry or comparison,
+//! and each pays for the address of the thread's counters: a call, in a shared library.
+//! Times are measured from a level on that the thread sets. Until some thread of the process has set it, a place that
+//! measures pays one load of a shared flag, and a branch for each metric it has.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Levels by RocksDB's numbers; those above `TIMES` measure time of the processor too. RocksDB's versions number the
 /// levels above counts differently: of two meanings the one that measures more is taken.
 pub const DISABLED: u8 = 1;
-/// Counts and bytes.
+/// Counts and bytes. A thread's level until it sets another.
 const COUNTS: u8 = 2;
 /// And times by the clock, with two readings of it for each.
 const TIMES: u8 = 3;
@@ -61,20 +63,29 @@ metrics! {
     GetCpuNanos = "get_cpu_nanos",
 }
 
-/// Set once a thread of the process has raised its level.
-static IS_USED: AtomicBool = AtomicBool::new(false);
+/// Set once a thread of the process has asked for times.
+static ANY_TIMED: AtomicBool = AtomicBool::new(false);
+
+type Totals = [Cell<u64>; Metric::ALL.len()];
 
 thread_local! {
-    static LEVEL: Cell<u8> = const { Cell::new(DISABLED) };
-    static TOTALS: [Cell<u64>; Metric::ALL.len()] = const { [const { Cell::new(0) }; Metric::ALL.len()] };
+    static LEVEL: Cell<u8> = const { Cell::new(COUNTS) };
+    static TOTALS: Totals = const { [const { Cell::new(0) }; Metric::ALL.len()] };
+    /// The totals at the time when the thread's level went below counts. They are what it sees until it counts again.
+    static SEEN: Totals = const { [const { Cell::new(0) }; Metric::ALL.len()] };
 }
 
 /// Sets this thread's level, by RocksDB's number.
 pub fn set_level(level: u8) {
-    if level > DISABLED {
-        IS_USED.store(true, Relaxed);
+    if level >= TIMES {
+        ANY_TIMED.store(true, Relaxed);
     }
-    LEVEL.set(level);
+    let copy = |from: &Totals, to: &Totals| from.iter().zip(to).for_each(|(from, to)| to.set(from.get()));
+    match (LEVEL.replace(level) >= COUNTS, level >= COUNTS) {
+        (true, false) => TOTALS.with(|totals| SEEN.with(|seen| copy(totals, seen))),
+        (false, true) => TOTALS.with(|totals| SEEN.with(|seen| copy(seen, totals))),
+        _ => {}
+    }
 }
 
 /// This thread's level, as it was set.
@@ -82,21 +93,27 @@ pub fn level() -> u8 {
     LEVEL.get()
 }
 
-/// What this thread has counted.
+/// This thread's total.
 pub fn total(metric: Metric) -> u64 {
-    TOTALS.with(|totals| totals.get(metric as usize).map_or(0, Cell::get))
+    let seen = if level() >= COUNTS { &TOTALS } else { &SEEN };
+    seen.with(|totals| totals.get(metric as usize).map_or(0, Cell::get))
 }
 
 /// Sets this thread's counters to zero.
 pub fn reset() {
-    TOTALS.with(|totals| totals.iter().for_each(|total| total.set(0)));
+    for totals in [&TOTALS, &SEEN] {
+        totals.with(|totals| totals.iter().for_each(|total| total.set(0)));
+    }
 }
 
-#[cold]
-fn add(metric: Metric, amount: u64) {
+/// Adds to counts of this thread. Several in one call: the counters' address is asked for once.
+#[inline]
+pub fn count<const N: usize>(counts: [(Metric, u64); N]) {
     TOTALS.with(|totals| {
-        if let Some(total) = totals.get(metric as usize) {
-            total.set(total.get().wrapping_add(amount));
+        for (metric, amount) in counts {
+            if let Some(total) = totals.get(metric as usize) {
+                total.set(total.get().wrapping_add(amount));
+            }
         }
     });
 }
@@ -108,29 +125,21 @@ fn level_of_thread() -> u8 {
     LEVEL.get()
 }
 
-/// What is measured now, asked once for a whole operation.
+/// The times that are measured now, asked once for a whole operation.
 #[derive(Clone, Copy, Debug)]
-pub struct Perf(u8);
+pub struct Timing(u8);
 
-impl Perf {
+impl Timing {
     /// Of this thread.
     #[inline]
-    pub fn of_thread() -> Perf {
-        if IS_USED.load(Relaxed) { Perf(level_of_thread()) } else { Perf(DISABLED) }
+    pub fn of_thread() -> Timing {
+        if ANY_TIMED.load(Relaxed) { Timing(level_of_thread()) } else { Timing(COUNTS) }
     }
 
-    /// Whether anything is measured.
+    /// Whether any time is measured.
     #[inline]
     pub fn is_on(self) -> bool {
-        self.0 >= COUNTS
-    }
-
-    /// Adds to a count.
-    #[inline]
-    pub fn count(self, metric: Metric, amount: u64) {
-        if self.is_on() {
-            add(metric, amount);
-        }
+        self.0 >= TIMES
     }
 
     /// Runs what a metric measures by the clock.
@@ -150,7 +159,7 @@ impl Perf {
         let start = (self.0 >= from).then(now);
         let result = run();
         if let Some(start) = start {
-            add(metric, now().saturating_sub(start));
+            count([(metric, now().saturating_sub(start))]);
         }
         result
     }
@@ -190,37 +199,47 @@ mod tests {
     }
 
     fn measure_all() -> [u64; 3] {
-        let perf = Perf::of_thread();
-        perf.count(Metric::BlockReadCount, 2);
-        perf.time(Metric::BlockReadTime, || perf.processor_time(Metric::BlockReadCpuTime, work));
+        let timing = Timing::of_thread();
+        count([(Metric::BlockReadCount, 2)]);
+        timing.time(Metric::BlockReadTime, || timing.processor_time(Metric::BlockReadCpuTime, work));
         [Metric::BlockReadCount, Metric::BlockReadTime, Metric::BlockReadCpuTime].map(total)
     }
 
     #[test]
     fn a_level_measures_what_those_below_do() {
-        assert_eq!((level(), measure_all()), (DISABLED, [0; 3]));
-        set_level(COUNTS);
-        assert_eq!(measure_all(), [2, 0, 0]);
+        assert_eq!((level(), measure_all()), (COUNTS, [2, 0, 0]));
         set_level(TIMES);
-        let [count, time, processor_time] = measure_all();
-        assert!(count == 4 && time > 0 && processor_time == 0, "{count} {time} {processor_time}");
+        let [counted, time, processor_time] = measure_all();
+        assert!(counted == 4 && time > 0 && processor_time == 0, "{counted} {time} {processor_time}");
         for level in PROCESSOR_TIMES..8 {
             reset();
             set_level(level);
-            let [count, time, processor_time] = measure_all();
-            assert!(count == 2 && time > 0 && (processor_time > 0 || cfg!(not(unix))), "{level}: {time}");
+            let [counted, time, processor_time] = measure_all();
+            assert!(counted == 2 && time > 0 && (processor_time > 0 || cfg!(not(unix))), "{level}: {time}");
         }
-        set_level(0);
+    }
+
+    #[test]
+    fn a_thread_without_counts_sees_those_of_before() {
+        measure_all();
+        for level in [DISABLED, 0] {
+            set_level(level);
+            assert_eq!(measure_all(), [2, 0, 0]);
+        }
+        set_level(COUNTS);
+        assert_eq!(measure_all(), [4, 0, 0], "what was done without counts is not among them");
+        set_level(DISABLED);
         reset();
         assert_eq!(measure_all(), [0; 3]);
+        set_level(COUNTS);
+        assert_eq!(measure_all(), [2, 0, 0]);
     }
 
     #[test]
     fn threads_do_not_share_counts() {
-        set_level(COUNTS);
         measure_all();
         let others = std::thread::scope(|scope| scope.spawn(|| (level(), measure_all())).join()).ok();
-        assert_eq!(others, Some((DISABLED, [0; 3])));
+        assert_eq!(others, Some((COUNTS, [2, 0, 0])));
         assert_eq!(total(Metric::BlockReadCount), 2);
     }
 }

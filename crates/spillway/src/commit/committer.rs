@@ -14,7 +14,7 @@ use std::time::Duration;
 use base::metrics::{Counters, Histogram, Statistics, Ticker};
 use base::{Error, Result};
 use crossbeam_utils::Backoff;
-use vfs::perf::{Metric, Perf};
+use vfs::perf::{Metric, Timing};
 
 use crate::commit::admission::{self, Part, flushed_eagerly};
 use crate::commit::batch::WriteBatch;
@@ -125,7 +125,7 @@ impl Committer {
         self.pass_due_mark(&committed);
         let given = committed.given;
         if options.sync {
-            Perf::of_thread().time(Metric::WriteWalTime, || self.wal.sync_write(given.log_end))?;
+            Timing::of_thread().time(Metric::WriteWalTime, || self.wal.sync_write(given.log_end))?;
             marks.into_iter().for_each(|marks| marks.mark(Step::Synced));
         }
         Ok(Written { last: given.last, to_flush: flushed_eagerly(commit.parts(), options) })
@@ -369,17 +369,17 @@ impl Committer {
     pub(crate) fn apply(&self, commit: &mut Commit<'_>, numbered: Numbered<'_>) -> Result<Committed> {
         let Numbered { given, space, mut unfinished } = numbered;
         commit.mark(Step::Numbered);
-        let perf = Perf::of_thread();
+        let timing = Timing::of_thread();
         commit.parts().iter().for_each(Part::prefetch);
         if let (Some(record), Some((log, reservation))) = (&commit.record, &space) {
             log.note_published(self.core.pipeline.published_log());
             let append = |kind, pieces: &[&[u8]]| self.core.logs.append(log, reservation, kind, pieces);
-            let appended = perf.time(Metric::WriteWalTime, || record.appended(&given, append));
+            let appended = timing.time(Metric::WriteWalTime, || record.appended(&given, append));
             appended.inspect_err(|error| self.core.fail(error))?;
             commit.mark(Step::Logged);
         }
         if let Some(entries) = &commit.entries {
-            perf.time(Metric::WriteMemtableTime, || entries.insert(&given, space.as_ref()));
+            timing.time(Metric::WriteMemtableTime, || entries.insert(&given, space.as_ref()));
             commit.mark(Step::Inserted);
         }
         commit.flushables.iter().for_each(|flushable| flushable.cut_gaps(&given));

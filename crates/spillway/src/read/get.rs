@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{LookupKey, Result, SeqNo};
 use table::TableReadOptions;
-use vfs::perf::{Metric, Perf};
+use vfs::perf::{self, Metric, Timing};
 
 use super::ReadContext;
 use super::options::ReadOptions;
@@ -28,37 +28,49 @@ pub fn get(
 ) -> Result<Found> {
     let key = LookupKey::new(user_key, seq);
     let search = Search::new(context, user_key, seq).merging(options.merges);
-    let perf = Perf::of_thread();
-    let mut lookup = Lookup { key: &key, options: options.for_tables(), search, perf };
-    if perf.is_on() {
-        return lookup.measured(view);
+    let mut lookup = Lookup { key: &key, options: options.for_tables(), search, memtables: 0 };
+    let timing = Timing::of_thread();
+    if timing.is_on() {
+        return lookup.timed(view, timing);
     }
     if !lookup.in_queue(view)? {
         lookup.in_tables(view)?;
     }
-    lookup.search.finish()
+    let memtables = lookup.memtables;
+    let found = lookup.search.finish();
+    count(memtables, &found);
+    found
+}
+
+/// Counts a lookup for this thread.
+#[inline]
+fn count(memtables: u64, found: &Result<Found>) {
+    let value = found.as_ref().ok().and_then(|found| found.value.as_ref());
+    let bytes = value.map_or(0, |value| value.len() as u64);
+    perf::count([(Metric::GetFromMemtableCount, memtables), (Metric::GetReadBytes, bytes)]);
 }
 
 struct Lookup<'a> {
     key: &'a LookupKey,
     options: TableReadOptions,
     search: Search<'a>,
-    perf: Perf,
+    /// Memtables and queued tables searched.
+    memtables: u64,
 }
 
 impl Lookup<'_> {
-    /// The whole lookup, for the counts of this thread.
+    /// The whole lookup, for the times of this thread.
     #[cold]
-    fn measured(mut self, view: &ReadView) -> Result<Found> {
-        let perf = self.perf;
-        let found = perf.processor_time(Metric::GetCpuNanos, || {
-            if !perf.time(Metric::GetFromMemtableTime, || self.in_queue(view))? {
-                perf.time(Metric::GetFromOutputFilesTime, || self.in_tables(view))?;
+    fn timed(mut self, view: &ReadView, timing: Timing) -> Result<Found> {
+        timing.processor_time(Metric::GetCpuNanos, || {
+            if !timing.time(Metric::GetFromMemtableTime, || self.in_queue(view))? {
+                timing.time(Metric::GetFromOutputFilesTime, || self.in_tables(view))?;
             }
-            perf.time(Metric::GetPostProcessTime, || self.search.finish())
-        })?;
-        perf.count(Metric::GetReadBytes, found.value.as_ref().map_or(0, |value| value.len() as u64));
-        Ok(found)
+            let memtables = self.memtables;
+            let found = timing.time(Metric::GetPostProcessTime, || self.search.finish());
+            count(memtables, &found);
+            found
+        })
     }
 
     /// True if older sources cannot matter.
@@ -108,7 +120,7 @@ impl Lookup<'_> {
 
     /// Searches a flushable. True if older sources cannot matter.
     fn in_flushable(&mut self, flushable: &dyn Flushable) -> Result<bool> {
-        self.perf.count(Metric::GetFromMemtableCount, 1);
+        self.memtables += 1;
         self.search.cover(flushable.tombstones(&self.options)?.as_deref());
         flushable.get(self.key, &self.options, &mut |seq, kind, value| self.search.entry(seq, kind, value))?;
         Ok(self.search.decided_by(Source::Queue))

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use base::extend::PrefixExtractor;
 use base::metrics::{Statistics, Ticker, tick};
 use base::{Result, UserOrder};
-use vfs::perf::{Metric, Perf};
+use vfs::perf::{self, Metric};
 
 use crate::{Properties, TableContext};
 
 /// Counts an answer of a filter for this thread.
 #[inline]
 fn count_of_thread(may_match: bool) {
-    Perf::of_thread().count(if may_match { Metric::BloomSstHitCount } else { Metric::BloomSstMissCount }, 1);
+    perf::count([(if may_match { Metric::BloomSstHitCount } else { Metric::BloomSstMissCount }, 1)]);
 }
 
 /// The parts of keys present in a filter.

@@ -1,19 +1,17 @@
 //! Counts a table's block cache hits and misses by block role.
 
 use base::metrics::{Statistics, Ticker};
-use vfs::perf::{Metric, Perf};
+use vfs::perf::{self, Metric};
 
 use crate::cached::{BlockRole, CachedBlock};
 
 /// A block was in the cache, for this thread's counts.
 #[inline]
 pub(super) fn hit_of_thread(role: BlockRole) {
-    let perf = Perf::of_thread();
-    perf.count(Metric::BlockCacheHitCount, 1);
     match role {
-        BlockRole::Entries => {}
-        BlockRole::Index => perf.count(Metric::BlockCacheIndexHitCount, 1),
-        BlockRole::Filter => perf.count(Metric::BlockCacheFilterHitCount, 1),
+        BlockRole::Entries => perf::count([(Metric::BlockCacheHitCount, 1)]),
+        BlockRole::Index => perf::count([(Metric::BlockCacheHitCount, 1), (Metric::BlockCacheIndexHitCount, 1)]),
+        BlockRole::Filter => perf::count([(Metric::BlockCacheHitCount, 1), (Metric::BlockCacheFilterHitCount, 1)]),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::metrics::{Statistics, Ticker, tick};
 use base::options::{ChecksumKind, CompressionKind};
 use base::{Error, ErrorKind, Result};
-use vfs::perf::{Metric, Perf};
+use vfs::perf::{self, Metric, Timing};
 use vfs::{IoClass, RandomFile};
 
 use super::mapped::MappedFile;
@@ -61,10 +61,9 @@ pub(crate) fn read_exactly(file: &dyn RandomFile, at: u64, len: usize, class: Io
 /// Runs a read of blocks from files, `bytes` long together.
 #[inline]
 pub(super) fn read_measured<R>(blocks: usize, bytes: usize, read: impl FnOnce() -> R) -> R {
-    let perf = Perf::of_thread();
-    perf.count(Metric::BlockReadCount, blocks as u64);
-    perf.count(Metric::BlockReadByte, bytes as u64);
-    perf.time(Metric::BlockReadTime, || perf.processor_time(Metric::BlockReadCpuTime, read))
+    perf::count([(Metric::BlockReadCount, blocks as u64), (Metric::BlockReadByte, bytes as u64)]);
+    let timing = Timing::of_thread();
+    timing.time(Metric::BlockReadTime, || timing.processor_time(Metric::BlockReadCpuTime, read))
 }
 
 /// Checks that a read at `at` got all of its `len` bytes.
@@ -184,15 +183,15 @@ impl TableFile {
         let Some((stored, &[kind, a, b, c, d])) = raw.split_last_chunk::<TRAILER>() else {
             return Err(Error::corruption("a block without its trailer"));
         };
-        let perf = Perf::of_thread();
+        let timing = Timing::of_thread();
         if fetch.verify_checksums {
             let check = || self.check(handle, stored, kind, u32::from_le_bytes([a, b, c, d]));
-            perf.time(Metric::BlockChecksumTime, check)?;
+            timing.time(Metric::BlockChecksumTime, check)?;
         }
         if kind == CompressionKind::None.number() {
             return Ok(None);
         }
-        let contents = perf.time(Metric::BlockDecompressTime, || decompress(kind, stored, dictionary))?;
+        let contents = timing.time(Metric::BlockDecompressTime, || decompress(kind, stored, dictionary))?;
         if contents.is_some() {
             tick(&self.statistics, Ticker::NumberBlockDecompressed, 1);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::metrics::{Histogram, Ticker};
-use vfs::perf::{Metric, Perf};
+use vfs::perf::{self, Metric};
 
 use super::DbIterator;
 use crate::read::meter::Meter;
@@ -105,10 +105,12 @@ impl DbIterator {
 
     /// Counts the hidden entries of a completed walk for this thread.
     #[cold]
+    #[inline(never)]
     pub(super) fn count_hidden(&self) {
-        let perf = Perf::of_thread();
-        perf.count(Metric::InternalKeySkippedCount, self.hidden);
-        perf.count(Metric::InternalDeleteSkippedCount, self.hidden_deletions);
+        perf::count([
+            (Metric::InternalKeySkippedCount, self.hidden),
+            (Metric::InternalDeleteSkippedCount, self.hidden_deletions),
+        ]);
     }
 
     /// Counts a seek past hidden entries.
