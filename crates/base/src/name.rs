@@ -5,8 +5,6 @@
 //! has one text, and files hold the bytes.
 
 use std::borrow::Cow;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const FIRST: u32 = 0x10_FE00;
@@ -61,12 +59,21 @@ pub fn is_exact(text: &str) -> bool {
 
 /// The text of a path.
 pub fn of_path(path: &Path) -> Cow<'_, str> {
-    text(path.as_os_str().as_bytes())
+    text(path.as_os_str().as_encoded_bytes())
 }
 
 /// The path of a text.
+#[cfg(unix)]
 pub fn path(text: &str) -> PathBuf {
-    OsStr::from_bytes(&bytes(text)).into()
+    use std::os::unix::ffi::OsStrExt;
+
+    std::ffi::OsStr::from_bytes(&bytes(text)).into()
+}
+
+/// The path of a text. Paths are no bytes here.
+#[cfg(not(unix))]
+pub fn path(text: &str) -> PathBuf {
+    text.into()
 }
 
 /// Whether the character stands for a byte that is not UTF-8.

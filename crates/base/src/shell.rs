@@ -1,6 +1,5 @@
 //! Words for a shell, in messages that name a command.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Characters that mean nothing to a shell, beside letters and digits.
@@ -11,7 +10,7 @@ const PLAIN: &str = "/._-+=:,@%";
 pub fn word(path: impl AsRef<Path>) -> String {
     let path = path.as_ref();
     let Some(text) = path.to_str() else {
-        let escaped = path.as_os_str().as_bytes().iter().map(|byte| match byte {
+        let escaped = path.as_os_str().as_encoded_bytes().iter().map(|byte| match byte {
             b'\\' | b'\'' => format!("\\{}", char::from(*byte)),
             b' '..=b'~' => char::from(*byte).to_string(),
             byte => format!("\\x{byte:02x}"),
@@ -31,6 +30,7 @@ mod tests {
     use std::ffi::OsStr;
 
     use super::*;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn words_are_quoted_where_a_shell_would_split_or_expand_them() {

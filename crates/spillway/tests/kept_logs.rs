@@ -510,14 +510,22 @@ fn copy_all(from: &Path, to: &Path) {
 /// A backup's MANIFEST names none of the logs that are kept, so an open elsewhere would miss nothing.
 #[test]
 fn logs_kept_in_another_directory_are_not_forgotten() {
+    use std::os::unix::ffi::OsStrExt;
+
+    for name in ["logs".as_bytes(), b"logs \xff"] {
+        check_kept_apart(std::ffi::OsStr::from_bytes(name));
+    }
+}
+
+fn check_kept_apart(name: &std::ffi::OsStr) {
     let dir = tempfile::tempdir().unwrap();
-    let logs = dir.path().join("logs");
+    let logs = dir.path().join(name);
     let mut apart = options();
-    apart.db.wal_dir = logs.display().to_string();
+    apart.db.wal_dir = spillway::internal::name::of_path(&logs).into_owned();
     let mut place = Place::in_dir(dir, apart.clone()).back_up();
     place.put("after", 1);
     place.db.close().unwrap();
-    place.check_refused(&format!("has its logs in {}", apart.db.wal_dir));
+    place.check_refused(&format!("has its logs in {}", logs.display()));
     let how = RestoreOptions { wal_dir: Some(logs.clone()), keep_log_files: true };
     place.engine().restore(1, place.path("db"), &how).unwrap();
     std::fs::rename(&logs, place.path("unmounted")).unwrap();
@@ -528,8 +536,10 @@ fn logs_kept_in_another_directory_are_not_forgotten() {
     std::fs::rename(place.path("unmounted"), &logs).unwrap();
     let error = Db::open(place.path("db"), &options()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert!(error.message().contains(&format!("open with wal_dir={}", apart.db.wal_dir)), "{error}");
+    assert!(error.message().contains(&format!("open with wal_dir={}", logs.display())), "{error}");
     place.check("with wal_dir");
+    Db::destroy_by(place.path("db"), &apart.db, &apart.vfs).unwrap();
+    assert!(!logs.exists() || std::fs::read_dir(&logs).unwrap().count() == 0);
 }
 
 /// An empty log directory, and the database's own by another name.

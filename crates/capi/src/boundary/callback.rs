@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_void};
 use std::ptr;
 
+use spillway::internal::name;
+
 use super::argument::{FromC, Place, bytes_at};
 use super::{Handle, reply};
 
@@ -164,13 +166,13 @@ fn raw(bytes: &[u8]) -> *const c_char {
 }
 
 impl Name {
-    /// The name, copied; empty without a function or a name.
+    /// The text of the name's bytes; empty without a function or a name.
     pub fn of(self, state: &State) -> String {
         let Some(name) = self.0 else { return String::new() };
         // SAFETY: K6, and K3 of the returned name.
         unsafe {
             let name = name(state.state);
-            if name.is_null() { String::new() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
+            if name.is_null() { String::new() } else { name::text(CStr::from_ptr(name).to_bytes()).into_owned() }
         }
     }
 }

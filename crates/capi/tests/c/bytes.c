@@ -1,7 +1,9 @@
-/* Names and paths are any bytes, as in RocksDB. */
+/* Names and paths are any bytes, as in RocksDB; and standard output is no file of a database. */
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -36,6 +38,59 @@ static int loaded(const char* dir) {
     rocksdb_cache_destroy(cache);
     rocksdb_env_destroy(env);
     return count == 2;
+}
+
+static const char* name_of(void* name) { return name; }
+static int by_bytes(void* name, const char* a, size_t a_len, const char* b, size_t b_len) {
+    size_t common = a_len < b_len ? a_len : b_len;
+    int order = memcmp(a, b, common);
+    (void)name;
+    return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
+}
+static void keep(void* name) { (void)name; }
+
+/* Two names that differ in a byte which is not UTF-8 are two comparators. */
+static void check_comparators(const char* dir) {
+    static char first[] = "order\xff", second[] = "order\xfe";
+    rocksdb_comparator_t* one = rocksdb_comparator_create(first, keep, by_bytes, name_of);
+    rocksdb_comparator_t* other = rocksdb_comparator_create(second, keep, by_bytes, name_of);
+    rocksdb_options_t* options = rocksdb_options_create();
+    int round;
+    rocksdb_options_set_create_if_missing(options, 1);
+    for (round = 0; round < 2; round++) { /* made, and opened again */
+        rocksdb_options_set_comparator(options, one);
+        rocksdb_t* db = rocksdb_open(options, dir, &error);
+        CHECK_OK(error);
+        if (db != NULL) rocksdb_close(db);
+        rocksdb_options_set_comparator(options, other);
+        CHECK(rocksdb_open(options, dir, &error) == NULL);
+        CHECK(error != NULL && strstr(error, first) != NULL && strstr(error, second) != NULL);
+        CHECK_ERROR(error, "Invalid argument: ");
+    }
+    rocksdb_options_destroy(options);
+    rocksdb_comparator_destroy(one);
+    rocksdb_comparator_destroy(other);
+}
+
+/* A program that has closed its standard output and error prints into no file of a database. */
+static void check_closed_outputs(const char* dir) {
+    int out = dup(1), err = dup(2);
+    int taken;
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_t* db;
+    rocksdb_options_set_create_if_missing(options, 1);
+    close(1);
+    close(2);
+    db = rocksdb_open(options, dir, &error);
+    taken = (fcntl(1, F_GETFD) != -1) + (fcntl(2, F_GETFD) != -1);
+    dup2(out, 1);
+    dup2(err, 2);
+    close(out);
+    close(err);
+    CHECK_OK(error);
+    CHECK(taken == 0);
+    if (db != NULL) rocksdb_close(db);
+    rocksdb_options_destroy(options);
 }
 
 int main(int argc, char** argv) {
@@ -76,6 +131,14 @@ int main(int argc, char** argv) {
     CHECK(rocksdb_open(options, dir, &error) == NULL);
     CHECK(error != NULL && strstr(error, NAME) != NULL);
     CHECK_ERROR(error, "Invalid argument: Column families not opened: ");
+
+    rocksdb_options_set_wal_dir(options, path_in(argv, "elsewhere"));
+    CHECK(rocksdb_open_column_families(options, dir, 2, names, of, families, &error) == NULL);
+    CHECK(error != NULL && strstr(error, logs) != NULL); /* they are looked for there */
+    CHECK_ERROR(error, "Invalid argument: ");
+    rocksdb_options_set_wal_dir(options, logs);
+    check_comparators(path_in(argv, "ordered"));
+    check_closed_outputs(path_in(argv, "closed"));
 
     db = rocksdb_open_column_families(options, dir, 2, names, of, families, &error);
     CHECK_OK(error);

@@ -98,7 +98,7 @@ pub(crate) fn has_logs_in(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Re
         _ if !recovered.fenced => Ok(matches!(check_place(vfs, dir, Some(logs), recovered), Ok(None))),
         _ if recovered.is_copy() => Ok(false),
         Some("") => Ok(false),
-        Some(noted) => is_same_dir(vfs, Path::new(noted), logs),
+        Some(noted) => is_same_dir(vfs, &name::path(noted), logs),
         None => Ok(true), // an early version notes none
     }
 }

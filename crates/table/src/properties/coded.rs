@@ -1,10 +1,11 @@
 //! The properties block: one list of names and fields, read and written.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use base::coding::{Reader, decode_u32, decode_u64, put_varint64};
 use base::options::IndexType;
-use base::{Error, Result};
+use base::{Error, Result, name};
 
 use super::{ExternalFile, GLOBAL_SEQNO_NAME, Properties};
 use crate::block::{Block, BlockBuilder, walk};
@@ -85,16 +86,17 @@ impl Properties {
 
     /// The contents of the block: every property, sorted by name.
     pub fn encode(&self) -> Vec<u8> {
-        let mut all = self.other.clone();
+        let others = self.other.iter().map(|(name, value)| (name::bytes(name), value.clone()));
+        let mut all: BTreeMap<Cow<'_, [u8]>, Vec<u8>> = others.collect();
         let mut copy = self.clone();
         let fields = copy.fields().into_iter();
-        all.extend(fields.filter_map(|(name, field)| Some((name.to_owned(), field.stored()?))));
+        all.extend(fields.filter_map(|(name, field)| Some((name.as_bytes().into(), field.stored()?))));
         if let Some(external) = self.external {
-            all.insert(EXTERNAL_VERSION.into(), external.version.to_le_bytes().to_vec());
-            all.insert(GLOBAL_SEQNO_NAME.into(), external.global_seqno.to_le_bytes().to_vec());
+            all.insert(EXTERNAL_VERSION.as_bytes().into(), external.version.to_le_bytes().to_vec());
+            all.insert(GLOBAL_SEQNO_NAME.as_bytes().into(), external.global_seqno.to_le_bytes().to_vec());
         }
         let mut block = BlockBuilder::new(1);
-        all.iter().for_each(|(name, value)| block.add(name.as_bytes(), value));
+        all.iter().for_each(|(name, value)| block.add(name, value));
         block.finish().to_vec()
     }
 
@@ -109,7 +111,7 @@ impl Properties {
         let mut fields = properties.fields();
         walk(block, &mut |name, value| {
             let value = block.bytes().get(value).unwrap_or_default();
-            let name = String::from_utf8_lossy(name);
+            let name = name::text(name);
             let malformed = || Error::corruption(format!("property {name} is malformed"));
             match &*name {
                 EXTERNAL_VERSION => external.version = decode_u32(value).ok_or_else(malformed)?,
@@ -149,7 +151,7 @@ impl Field<'_> {
             Number(number) | SomeNumber(number) => varint(*number),
             Bit(set) => varint(u64::from(*set)),
             Flag(set) => vec![if *set { b'1' } else { b'0' }],
-            Text(text) | SomeText(text) | Name(text) => base::name::bytes(text).into_owned(),
+            Text(text) | SomeText(text) | Name(text) => name::bytes(text).into_owned(),
             Family(id) => varint(id.map_or(NO_FAMILY, u64::from)),
             Index(index) => u32::from(index.number()).to_le_bytes().to_vec(),
             Fixed(value) => value.to_vec(),
@@ -164,7 +166,7 @@ impl Field<'_> {
             Bit(set) => **set = varint()? != 0,
             Flag(set) => **set = value == b"1",
             Text(text) | SomeText(text) | Name(text) => {
-                let stored = base::name::text(value);
+                let stored = name::text(value);
                 **text = if stored == NO_NAME { String::new() } else { stored.into_owned() };
             }
             Family(id) => **id = u32::try_from(varint()?).ok().filter(|id| u64::from(*id) != NO_FAMILY),

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base::{Error, ErrorKind, Result};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
@@ -188,7 +188,15 @@ fn open_fd(doing: &str, path: &Path, flags: OFlags) -> Result<OwnedFd> {
 /// As [`open_fd`], with the permissions of a file that is made.
 fn create_fd(doing: &str, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
     let flags = flags | OFlags::CLOEXEC;
-    retry_on_intr(|| rustix::fs::open(path, flags, mode)).map_err(|e| os_error(doing, path, e))
+    let opened = retry_on_intr(|| rustix::fs::open(path, flags, mode));
+    opened.and_then(above_standard).map_err(|e| os_error(doing, path, e))
+}
+
+/// Keeps files off the numbers of standard input, output and error: where a program has closed them, its own prints, and
+/// ours, would go into a table or a MANIFEST.
+fn above_standard(fd: OwnedFd) -> Result<OwnedFd, Errno> {
+    const FIRST_OTHER: i32 = 3;
+    if fd.as_raw_fd() >= FIRST_OTHER { Ok(fd) } else { rustix::io::fcntl_dupfd_cloexec(&fd, FIRST_OTHER) }
 }
 
 /// Converts an errno to the kind of error the caller can act on.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use base::note;
 use base::options::WalRecoveryMode;
-use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder, name};
 use log::framed::{FramedEnd, FramedReader};
 use log::{DatabaseId, EndReason, Frontiers, Position, ReplayOptions, ReplayRecord};
 use table::TableContext;
@@ -310,7 +310,7 @@ impl Reader<'_> {
         }
         let logs = existing.log_dir.as_deref().map(|dir| match dir {
             "" | LOG_DIR_OF_COPY => db.clone(),
-            dir => PathBuf::from(dir),
+            dir => name::path(dir),
         });
         let place = |dir: &Path| self.vfs.canonicalize(dir).unwrap_or_else(|_| absolute(dir));
         let is_there = |logs: &PathBuf| self.vfs.exists(logs).unwrap_or(true);

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base::note;
-use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, name};
 use log::framed::FramedReader;
 use log::{DatabaseId, FILE_HEADER_BYTES, KnownEnd, LogConfig, LogFile, Position};
 use vfs::{IoClass, RandomFile, Vfs};
@@ -67,7 +67,7 @@ pub(crate) fn check_place<'a>(
     // 2.
     let (last, unknown) = match options_file::wal_dir(vfs, dir) {
         Err(error) if error.kind() == ErrorKind::Corruption => (None, Some(error)),
-        last => (last?.map(PathBuf::from), None),
+        last => (last?.as_deref().map(name::path), None),
     };
     // 3.
     let has_logs = !needed_logs(vfs, here, FileNumber(0))?.is_empty();

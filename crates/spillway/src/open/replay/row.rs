@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use base::options::WalRecoveryMode;
-use base::{Error, FileNumber, Result, SeqNo};
+use base::{Error, FileNumber, Result, SeqNo, name};
 use log::{DatabaseId, FILE_HEADER_BYTES, Frontiers, LogHead, NotedManifest, Position};
 use vfs::Vfs;
 
@@ -204,7 +204,7 @@ impl LogPlaces {
         last: Option<&str>,
         recovered: Option<&Recovered>,
     ) -> Result<LogPlaces> {
-        let last = last.filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(PathBuf::from);
+        let last = last.filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(name::path);
         let mut others: Vec<PathBuf> = Vec::new();
         for other in std::iter::once(dir.to_owned()).chain(last) {
             if !is_same_dir(vfs, &other, here)? && !others.contains(&other) {
