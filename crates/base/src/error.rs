@@ -70,13 +70,23 @@ const READ_FAILURES: [i32; 4] = [23, 27, 30, 1117];
 
 /// What helps against a lack of something, by the system's code of it.
 #[cfg(not(windows))]
-const REMEDIES: [(i32, &str); 3] = [
+const REMEDIES: [(i32, &str); 5] = [
     (24, DESCRIPTORS),
     (23, "the system has all the open files that it may have: raise fs.file-max, or close programs"),
-    (12, MEMORY),
+    (NO_MEMORY, MEMORY),
+    (28, "make room in this file system"),
+    (
+        27,
+        "a file may not become larger here: raise the limit (`ulimit -f`), or lower write_buffer_size, max_total_wal_size \
+          and target_file_size_base",
+    ),
 ];
 #[cfg(windows)]
-const REMEDIES: [(i32, &str); 3] = [(4, DESCRIPTORS), (8, MEMORY), (14, MEMORY)];
+const REMEDIES: [(i32, &str); 4] =
+    [(4, DESCRIPTORS), (NO_MEMORY, MEMORY), (14, MEMORY), (112, "make room in this file system")];
+
+/// ENOMEM, `ERROR_NOT_ENOUGH_MEMORY`.
+const NO_MEMORY: i32 = if cfg!(windows) { 8 } else { 12 };
 
 const DESCRIPTORS: &str = "the process has all the open files that it may have: raise its limit (`ulimit -n`, LimitNOFILE= of \
                            systemd), or lower max_open_files";
@@ -122,7 +132,7 @@ impl Error {
         self.io_source().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)
     }
 
-    /// True if space, descriptors or memory lack: the same call succeeds once there is some.
+    /// True if space, descriptors or memory lack, or a file has the largest size that it may have: the same call succeeds once there is some.
     pub fn is_lack(&self) -> bool {
         let is_known = |code| REMEDIES.iter().any(|(lack, _)| *lack == code);
         self.kind() == ErrorKind::NoSpace
@@ -192,7 +202,7 @@ impl Error {
     pub fn io(doing: &str, path: &Path, source: std::io::Error) -> Self {
         use std::io::ErrorKind as K;
         let kind = match source.kind() {
-            K::StorageFull | K::QuotaExceeded | K::FileTooLarge => ErrorKind::NoSpace,
+            K::StorageFull | K::QuotaExceeded => ErrorKind::NoSpace,
             _ => ErrorKind::Io,
         };
         let remedy = REMEDIES.iter().find(|(code, _)| source.raw_os_error() == Some(*code));
@@ -201,6 +211,13 @@ impl Error {
             Some((_, remedy)) => error.advise(remedy),
             None => error,
         }
+    }
+
+    /// Memory that cannot be had.
+    #[cold]
+    pub fn no_memory(what: impl Into<String>) -> Self {
+        let source = std::io::Error::from_raw_os_error(NO_MEMORY);
+        Self::new(ErrorKind::Io, what).with_source(source).advise(MEMORY)
     }
 
     /// Adds the file, unless there is one already.

@@ -309,7 +309,7 @@ fn remove_file(image: &ImageFile, error: Error) -> Error {
 /// Allocates extents up to `wanted`; if the disk lacks room, up to `needed`.
 fn ensure_some(mapping: &dyn RwMapping, wanted: usize, needed: usize) -> Result<()> {
     match mapping.ensure(wanted as u64) {
-        Err(e) if e.kind() == ErrorKind::NoSpace && needed < wanted => mapping.ensure(needed as u64),
+        Err(e) if e.is_lack() && needed < wanted => mapping.ensure(needed as u64),
         result => result,
     }
 }

@@ -74,7 +74,10 @@ pub(crate) unsafe fn commit(start: *mut u8, len: usize) -> Result<(), Errno> {
 /// The error of a failed [`commit`] of `len` bytes.
 pub(crate) fn not_present(len: usize, error: Errno) -> Error {
     let what = format!("cannot make {len} bytes of memory present");
-    Error::new(ErrorKind::NoSpace, what).with_source(std::io::Error::from(error))
+    match error {
+        Errno::NOMEM => Error::no_memory(what),
+        error => Error::new(ErrorKind::Io, what).with_source(std::io::Error::from(error)),
+    }
 }
 
 /// Resident bytes of the pages of `start .. start + len`; `len` if the kernel does not report them.

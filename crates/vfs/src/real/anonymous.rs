@@ -7,7 +7,7 @@
 
 use std::ptr::{self, NonNull};
 
-use base::{Error, ErrorKind, Result};
+use base::{Error, Result};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use super::advice;
@@ -31,7 +31,7 @@ impl AnonymousMapping {
     /// exceed the machine's memory.
     ///
     /// # Errors
-    /// `InvalidArgument` for a capacity of zero, `NoSpace` if the address space or the memory limit is exhausted.
+    /// `InvalidArgument` for a capacity of zero, `Io` if the address space or the memory limit is exhausted.
     pub fn new(capacity: usize) -> Result<Self> {
         if capacity == 0 {
             return Err(Error::invalid_argument("a mapping of zero bytes"));
@@ -39,10 +39,7 @@ impl AnonymousMapping {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a fresh private mapping at an address the kernel chooses aliases nothing.
         let address = unsafe { mmap_anonymous(ptr::null_mut(), capacity, ProtFlags::READ | ProtFlags::WRITE, flags) };
-        let address = address.map_err(|e| {
-            Error::new(ErrorKind::NoSpace, format!("cannot reserve {capacity} bytes of memory"))
-                .with_source(std::io::Error::from(e))
-        })?;
+        let address = address.map_err(|_| Error::no_memory(format!("cannot reserve {capacity} bytes of memory")))?;
         let base = NonNull::new(address.cast()).expect("mmap never returns the null address");
         Ok(AnonymousMapping { base, capacity })
     }
@@ -70,7 +67,7 @@ impl AnonymousMapping {
     /// Prefaults the pages of a range, writable and with unchanged contents. The part beyond the capacity is ignored.
     ///
     /// # Errors
-    /// `NoSpace` if there is no memory for them. Kernels before 5.14 cannot prefault: nothing is done.
+    /// `Io` if there is no memory for them. Kernels before 5.14 cannot prefault: nothing is done.
     pub fn commit(&self, offset: usize, len: usize) -> Result<()> {
         let Some((start, len)) = page::covering(offset, len, self.capacity) else { return Ok(()) };
         // SAFETY: `covering` keeps the range inside the mapping and starts it at a page, as the mapping starts (M1).

@@ -4,7 +4,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-use base::{Error, ErrorKind, Result};
+use base::{Error, Result};
 
 use super::advice;
 use crate::page::{self, PAGE_BYTES};
@@ -28,7 +28,7 @@ unsafe impl Sync for HeapMemory {}
 
 impl HeapMemory {
     /// # Errors
-    /// `InvalidArgument` for a capacity of zero or beyond the address space, `NoSpace` if the allocator has no more.
+    /// `InvalidArgument` for a capacity of zero or beyond the address space, `Io` if the allocator has no more.
     pub fn new(capacity: usize) -> Result<Self> {
         if capacity == 0 {
             return Err(Error::invalid_argument("memory of zero bytes"));
@@ -38,7 +38,7 @@ impl HeapMemory {
             .map_err(|e| Error::invalid_argument("memory larger than the address space").with_source(e))?;
         // SAFETY: the size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })
-            .ok_or_else(|| Error::new(ErrorKind::NoSpace, format!("cannot allocate {capacity} bytes of memory")))?;
+            .ok_or_else(|| Error::no_memory(format!("cannot allocate {capacity} bytes of memory")))?;
         // SAFETY: at most one page further on, and one page more than the capacity was allocated.
         let base = unsafe { start.add(start.align_offset(PAGE_BYTES)) };
         Ok(HeapMemory { base, capacity, start, layout })

@@ -1,6 +1,6 @@
 //! Advice on memory: none is given.
 
-use base::{Error, ErrorKind};
+use base::Error;
 
 /// Prefaults nothing.
 ///
@@ -11,8 +11,8 @@ pub(crate) unsafe fn commit(_start: *mut u8, _len: usize) -> Result<(), std::io:
 }
 
 /// The error of a failed [`commit`] of `len` bytes.
-pub(crate) fn not_present(len: usize, error: std::io::Error) -> Error {
-    Error::new(ErrorKind::NoSpace, format!("cannot make {len} bytes of memory present")).with_source(error)
+pub(crate) fn not_present(len: usize, _error: std::io::Error) -> Error {
+    Error::no_memory(format!("cannot make {len} bytes of memory present"))
 }
 
 /// All of it: the system is not asked.
