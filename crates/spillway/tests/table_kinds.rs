@@ -39,6 +39,44 @@ fn open(vfs: &Arc<MemoryVfs>, dir: &str, text: &str) -> Db {
     Db::open(dir, &options).unwrap()
 }
 
+/// Nothing that an open or `set_options` takes is refused by the writer of a table, which would end all writes.
+#[test]
+fn options_that_are_taken_write_tables() {
+    const ALONE: [&str; 6] = [
+        "block_based_table_factory={index_type=kHashSearch}",
+        "block_based_table_factory={index_type=kHashSearch};prefix_extractor=fixed:4",
+        "block_based_table_factory={partition_filters=true;filter_policy=bloomfilter:10:false}",
+        "block_based_table_factory={index_type=kTwoLevelIndexSearch;partition_filters=true}",
+        "compression=kSnappyCompression;compression_opts={max_dict_bytes=4096}",
+        "compression=kLZ4HCCompression;compression_opts={level=-9000}",
+    ];
+    let zlib =
+        (-15..16).map(|bits| format!("compression=kZlibCompression;compression_opts={{window_bits={bits};level=300}}"));
+    let (mut taken, mut refused) = (0, 0);
+    for text in ALONE.map(str::to_owned).into_iter().chain(zlib) {
+        let vfs = MemoryVfs::new(1);
+        let mut options = OpenOptions::create_if_missing().family("default", family(&text));
+        options.vfs = vfs.clone();
+        let db = match Db::open(DIR, &options) {
+            Ok(db) => db,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}: {error}");
+                refused += 1;
+                continue;
+            }
+        };
+        let model = fill(&db, 500);
+        db.flush(&[&db.default_family()]).unwrap_or_else(|error| panic!("{text}: {error}"));
+        db.compact_range(&db.default_family(), None, None, &CompactRangeOptions::default()).unwrap();
+        for (key, value) in &model {
+            let found = db.get(&db.default_family(), key, &ReadOptions::default()).unwrap();
+            assert_eq!(found.as_deref(), Some(&**value), "{text}");
+        }
+        taken += 1;
+    }
+    assert_eq!((taken, refused), (36, 1));
+}
+
 fn key(n: u64) -> Vec<u8> {
     format!("user{:08}", n * 2_654_435_761 % 100_000_007).into_bytes()
 }

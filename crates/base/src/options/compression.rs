@@ -14,7 +14,7 @@ option_table! {
     /// How hard to compress.
     struct CompressionOptions = "compression_opts", unhonoured: known::COMPRESSION;
 
-    /// Window of zlib as a power of two; negative for raw deflate, as RocksDB writes it.
+    /// Window of zlib as a power of two; negative for raw deflate. RocksDB reads -14 to -9, and the nearest of them counts.
     window_bits: i32 = -14, within(-15.0, 15.0), RocksDb, Mutable;
     /// The compressor's own level; 32767 for its default.
     level: i32 = CompressionOptions::DEFAULT_LEVEL, ANY, RocksDb, Mutable;
@@ -42,6 +42,11 @@ impl CompressionOptions {
         "max_dict_buffer_bytes",
         "use_zstd_dict_trainer",
     ];
+
+    /// Zlib's window as a power of two, for raw deflate.
+    pub fn raw_window_bits(&self) -> u8 {
+        self.window_bits.unsigned_abs().clamp(9, 14) as u8
+    }
 
     /// The level, or `None` for the compressor's default.
     pub fn level(&self) -> Option<i32> {

@@ -8,7 +8,7 @@ use crate::extend::{
     CompactionFilter, CompactionFilterContext, CompactionFilterFactory, MergeOperator, PrefixExtractor,
 };
 use crate::features::{self, COMPRESSION_DEFAULT};
-use crate::options::choices::{CompactionPri, CompactionStyle, CompressionKind};
+use crate::options::choices::{CompactionPri, CompactionStyle, CompressionKind, IndexType};
 use crate::options::collector::Collectors;
 use crate::options::compression::{CompressionList, CompressionOptions};
 use crate::options::known;
@@ -259,6 +259,11 @@ impl FamilyOptions {
                 last.name()
             ));
         }
+        if self.table.partition_filters && self.table.index_type != IndexType::TwoLevel {
+            changes
+                .push("partition_filters set to false: there are none without index_type=kTwoLevelIndexSearch".into());
+            self.table.partition_filters = false;
+        }
         let mergeable = self.max_write_buffer_number - 1;
         if self.min_write_buffer_number_to_merge > mergeable {
             let asked = self.min_write_buffer_number_to_merge;
@@ -287,7 +292,12 @@ impl FamilyOptions {
         if self.compaction_style == CompactionStyle::Universal {
             self.compaction_options_universal.check_beside(self.level0_file_num_compaction_trigger)?;
         }
-        self.table.check_together()?;
+        if self.table.index_type == IndexType::HashSearch && self.prefix_extractor.is_none() {
+            return Err(Error::invalid_argument(
+                "Hash index is specified for block-based table, but prefix_extractor is not given; name one, or take another \
+                 index_type",
+            ));
+        }
         self.table_factory.validate().map_err(|error| error.context("option `table_factory`"))?;
         self.check_features()?;
         if self.compression == CompressionKind::Disable

@@ -49,8 +49,16 @@ impl Unhonoured {
     }
 }
 
-/// Compares numbers by value, and groups member by member: RocksDB versions write different members.
+/// Compares numbers by value, and groups member by member: RocksDB versions write different members. Of a flag RocksDB takes
+/// numbers, too, and of an object no name.
 fn says_the_same(default: &str, text: &str) -> bool {
+    let by_number = |text| match text {
+        "true" => "1",
+        "false" => "0",
+        "" => "nullptr",
+        text => text,
+    };
+    let (default, text) = (by_number(default), by_number(text.trim()));
     if let (Ok(a), Ok(b)) = (default.parse::<f64>(), text.parse::<f64>()) {
         return a == b;
     }

@@ -167,15 +167,28 @@ pub(crate) fn unescape(text: &str) -> String {
 /// # Errors
 /// `InvalidArgument` or `Unsupported`, naming the option; an unknown name is answered with the nearest known one.
 pub(crate) fn set(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
-    if let Some((row, _)) = group.find_mut(name) {
+    if let Some((row, setting)) = group.find_mut(name) {
         load.given.note(row, name, text)?;
         if load.running && row.change == Change::Fixed {
-            let what = format!("Option not changeable: {name}; it cannot change while the database is open");
-            return Err(Error::invalid_argument(what));
+            let now = setting.text();
+            return set_again(group, name, text, load, &now);
         }
         return set_row(group, name, text, load).map_err(|error| error.context(format!("option `{name}`")));
     }
     set_unknown(group, name, text, load)
+}
+
+/// Sets an option that cannot change while the database is open: to `now`, its present value.
+///
+/// # Errors
+/// `InvalidArgument`: it is another value, or none.
+fn set_again(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load, now: &str) -> Result<()> {
+    let is_set = set_row(group, name, text, load).is_ok();
+    if is_set && group.find_mut(name).is_some_and(|(_, setting)| setting.text() == now) {
+        return Ok(());
+    }
+    let what = format!("Option not changeable: {name}; it cannot change while the database is open");
+    Err(Error::invalid_argument(what))
 }
 
 /// Sets the option of a row of `group`. The caller adds the option's name to errors.

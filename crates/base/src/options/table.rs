@@ -1,6 +1,6 @@
 //! Options of block-based tables.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::options::cache_size::CacheSize;
 use crate::options::choices::{ChecksumKind, DataBlockIndexType, IndexType};
 use crate::options::filter::FilterPolicy;
@@ -67,14 +67,5 @@ impl TableOptions {
 
     fn set_nested(&mut self, text: &str, load: &mut Load) -> Result<()> {
         string::apply(self, text, load)
-    }
-
-    /// # Errors
-    /// `InvalidArgument`: contradictory members.
-    pub(super) fn check_together(&self) -> Result<()> {
-        if self.partition_filters && self.index_type != IndexType::TwoLevel {
-            return Err(Error::invalid_argument("partition_filters needs index_type=kTwoLevelIndexSearch"));
-        }
-        Ok(())
     }
 }

@@ -366,8 +366,12 @@ fn settling_and_validating() {
     let bad = FamilyOptions { num_levels: 0, ..FamilyOptions::default() };
     assert!(bad.validate().expect_err("out of bounds").message().contains("num_levels"));
     let mut bad = FamilyOptions::default();
-    bad.table.partition_filters = true;
-    assert!(bad.validate().is_err());
+    bad.table.index_type = IndexType::HashSearch;
+    assert!(bad.validate().expect_err("no extractor").message().contains("prefix_extractor"));
+    let mut unpartitioned = FamilyOptions::default();
+    unpartitioned.table.partition_filters = true;
+    unpartitioned.validate().expect("RocksDB takes it");
+    assert!(unpartitioned.settle()[0].contains("partition_filters") && !unpartitioned.table.partition_filters);
 }
 
 #[test]
@@ -425,6 +429,21 @@ fn off_default(row: &known::Unhonoured) -> &'static str {
         Some(default) if default.parse::<f64>().is_ok() => "77",
         _ => "Other",
     }
+}
+
+#[test]
+fn a_flag_may_be_a_number_and_an_object_have_no_name() {
+    let mut seen = 0;
+    for row in fresh().iter().flat_map(|group| group.unhonoured()) {
+        for (default, other) in [("true", "1"), ("false", "0"), ("nullptr", "")] {
+            if row.defaults.contains(&default) {
+                assert!(row.is_default(other), "{}={other}", row.name);
+                assert!(row.defaults.len() > 1 || !row.is_default("2"), "{}", row.name);
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 20, "{seen}");
 }
 
 /// How a document names an option of a group, alone.

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use spillway::internal::options::keep_both;
 use spillway::internal::options::row::OptionGroup;
+use spillway::internal::options::string;
 use spillway::internal::{CompactRangeOptions, DbOptions, Family, FamilyOptions};
 
 use super::Database;
@@ -19,21 +20,44 @@ use crate::job_options::{CompactSettings, FlushSettings, WaitSettings};
 use crate::text::text;
 use crate::updates::FlushLogSettings;
 
-/// The values, with numbers as RocksDB takes them: without what stands around them, and within our bounds.
+/// The values, with numbers as RocksDB takes them, those of groups' members too: without what stands around them, and within our
+/// bounds.
 fn as_rocksdb_takes<'a>(group: &impl OptionGroup, pairs: &[(&'a str, &'a str)]) -> Vec<(&'a str, Cow<'a, str>)> {
-    let is_number =
-        |name: &str| group.settings().iter().any(|(row, setting)| row.name == name && setting.number().is_some());
-    let taken = |name: &str, text: &str| {
-        let (mut db, mut family) = (DbOptions::default(), FamilyOptions::default());
-        let told = keep_both(&mut db, &mut family, &format!("{name}={text}")).ok()?;
-        let (_, setting) = db.find_mut(name).or_else(|| family.find_mut(name))?;
-        Some(setting.text()).filter(|_| !told.is_empty())
-    };
-    let pair = |&(name, text): &(&'a str, &'a str)| match is_number(name) {
-        true => (name, taken(name, text).map_or(Cow::Borrowed(text.trim()), Cow::Owned)),
-        false => (name, Cow::Borrowed(text)),
+    let pair = |&(name, text): &(&'a str, &'a str)| match group.settings().iter().find(|(row, _)| row.name == name) {
+        Some((_, setting)) if setting.number().is_some() => {
+            (name, number_taken(&format!("{name}={text}"), &[name]).map_or(Cow::Borrowed(text.trim()), Cow::Owned))
+        }
+        Some((_, setting)) if setting.group().is_some() && text.contains('=') => (name, members_taken(name, text)),
+        _ => (name, Cow::Borrowed(text)),
     };
     pairs.iter().map(pair).collect()
+}
+
+fn members_taken<'a>(group: &str, text: &'a str) -> Cow<'a, str> {
+    let Ok(members) = string::pairs(text) else { return Cow::Borrowed(text) }; // the engine says why
+    let member = |(name, text): (&str, &str)| {
+        let taken = number_taken(&format!("{group}={{{name}={{{text}}}}}"), &[group, name]);
+        format!("{name}={{{}}};", taken.as_deref().unwrap_or(text))
+    };
+    let taken: String = members.into_iter().map(member).collect();
+    Cow::Owned(format!("{{{taken}}}"))
+}
+
+/// The number that RocksDB takes for the option at `path`, if it is another than the text says.
+fn number_taken(option: &str, path: &[&str]) -> Option<String> {
+    let (mut db, mut family) = (DbOptions::default(), FamilyOptions::default());
+    let told = keep_both(&mut db, &mut family, option).ok()?;
+    let (outer, inner) = path.split_first()?;
+    let (_, setting) = db.find_mut(outer).or_else(|| family.find_mut(outer))?;
+    let text = match inner {
+        [] => setting.number().map(|_| setting.text()),
+        [name, ..] => {
+            let members = setting.group()?.settings();
+            let (_, member) = members.into_iter().find(|(row, _)| row.name == *name)?;
+            member.number().map(|_| member.text())
+        }
+    };
+    text.filter(|_| !told.is_empty())
 }
 
 impl Database {
@@ -162,7 +186,8 @@ impl Database {
             Some(_) => as_rocksdb_takes(&FamilyOptions::default(), pairs),
             None => as_rocksdb_takes(&DbOptions::default(), pairs),
         };
-        let clamped = pairs.iter().zip(&within).filter(|((_, asked), (_, taken))| asked.trim() != taken);
+        let plain = |text: &str| text.replace(['{', '}', ';', ' '], "");
+        let clamped = pairs.iter().zip(&within).filter(|((_, asked), (_, taken))| plain(asked) != plain(taken));
         clamped.for_each(|((name, asked), (_, taken))| self.db.note_clamped(name, asked, taken));
         let pairs: Vec<(&str, &str)> = within.iter().map(|(name, text)| (*name, text.as_ref())).collect();
         let set = match family {

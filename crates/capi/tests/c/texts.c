@@ -75,6 +75,23 @@ static void test_set_options(const char* dir) {
     names[0] = "max_background_jobs";
     rocksdb_set_db_options(db, 1, names, values, &error);
     CHECK_OK(error);
+    { /* members are taken as options are, and a fixed option may be given the value that it has */
+        static const char* const taken[][2] = {
+            {"block_based_table_factory", "{block_size=32}"},
+            {"block_based_table_factory", "{block_size=16384;no_block_cache=false}"},
+            {"compression_opts", "{level=1e1}"},
+            {"compression_opts", "{window_bits=1000}"},
+            {"prefix_extractor", "nullptr"},
+        };
+        for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+            rocksdb_set_options(db, 1, &taken[i][0], &taken[i][1], &error);
+            CHECK_OK(error);
+        }
+        names[0] = "block_based_table_factory";
+        values[0] = "{no_block_cache=true}";
+        rocksdb_set_options(db, 1, names, values, &error);
+        CHECK_ERROR(error, "Invalid argument: ");
+    }
     rocksdb_merge(db, write, LIT("m"), LIT("x"), &error);
     CHECK_ERROR(error, "Not implemented: Provide a merge_operator when opening DB");
     rocksdb_close(db);

@@ -39,7 +39,7 @@ pub(crate) fn encoder(
         #[cfg(feature = "snappy")]
         CompressionKind::Snappy => Ok(Some(Box::new(snap::raw::Encoder::new()))),
         #[cfg(feature = "zlib")]
-        CompressionKind::Zlib => Ok(Some(Box::new(zlib::encoder(options)?))),
+        CompressionKind::Zlib => Ok(Some(Box::new(zlib::encoder(options)))),
         #[cfg(feature = "lz4")]
         CompressionKind::Lz4 | CompressionKind::Lz4hc => Ok(Some(Box::new(lz4::Encoder))),
         #[cfg(feature = "zstd")]

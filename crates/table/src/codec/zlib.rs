@@ -3,24 +3,16 @@
 use std::io;
 
 use base::options::CompressionOptions;
-use base::{Error, Result};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 use super::Dictionary;
 
-pub(super) fn encoder(options: &CompressionOptions) -> Result<Compress> {
-    let window = match options.window_bits {
-        bits @ -14..=-9 => bits.unsigned_abs() as u8,
-        bits => {
-            let message = format!("window_bits={bits}: RocksDB reads raw deflate of windows -14 to -9 only");
-            return Err(Error::invalid_argument(message));
-        }
-    };
+pub(super) fn encoder(options: &CompressionOptions) -> Compress {
     let level = match options.level() {
         None | Some(i32::MIN..0) => Compression::default(),
         Some(level) => Compression::new(level.min(9) as u32),
     };
-    Ok(Compress::new_with_window_bits(level, false, window))
+    Compress::new_with_window_bits(level, false, options.raw_window_bits())
 }
 
 impl super::Encoder for Compress {

@@ -60,9 +60,6 @@ impl TableBuilderConfig {
         if self.options.index_type == IndexType::HashSearch && self.prefix_extractor.is_none() {
             return Err(Error::invalid_argument("index_type=kHashSearch needs a prefix_extractor"));
         }
-        if self.options.partition_filters && self.options.index_type != IndexType::TwoLevel {
-            return Err(Error::invalid_argument("partition_filters needs index_type=kTwoLevelIndexSearch"));
-        }
         let dictionary = self.compression_options.max_dict_bytes > 0 && self.compression != CompressionKind::None;
         if dictionary && self.compression != CompressionKind::Zstd {
             return Err(Error::invalid_argument("max_dict_bytes: dictionaries are written with kZSTD only"));

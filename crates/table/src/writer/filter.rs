@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::UserOrder;
 use base::extend::PrefixExtractor;
+use base::options::IndexType;
 
 use super::TableBuilderConfig;
 use crate::filter::BloomBuilder;
@@ -32,6 +33,7 @@ pub(crate) struct FilterCollector {
 impl FilterCollector {
     /// `None` if the options ask for no filter.
     pub(crate) fn new(config: &TableBuilderConfig) -> Option<FilterCollector> {
+        let is_partitioned = config.options.partition_filters && config.options.index_type == IndexType::TwoLevel;
         Some(FilterCollector {
             bloom: BloomBuilder::new(config.filter_bits()?),
             order: config.order.user.clone(),
@@ -39,7 +41,7 @@ impl FilterCollector {
             prefix_extractor: config.prefix_extractor.clone(),
             last_prefix: Vec::new(),
             has_prefix: false,
-            partition_bytes: config.options.partition_filters.then_some(config.options.metadata_block_size),
+            partition_bytes: is_partitioned.then_some(config.options.metadata_block_size),
             parts: Vec::new(),
             parts_bytes: 0,
             entries: 0,

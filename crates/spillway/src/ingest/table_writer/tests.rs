@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use base::key::encode;
+use base::options::IndexType;
 use base::{ErrorKind, FamilyId, UserOrder};
 use table::{BlockBasedTable, ExternalFile, Table, TableContext, TableReadOptions};
 use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule};
@@ -158,7 +159,7 @@ fn nothing_is_overwritten_and_nothing_unfinished_stays() {
     let empty = create(&vfs, "empty.sst", &FamilyOptions::default()).unwrap();
     assert_eq!(empty.finish().unwrap_err().kind(), ErrorKind::InvalidArgument);
     let mut contradicting = FamilyOptions::default();
-    contradicting.table.partition_filters = true;
+    contradicting.table.index_type = IndexType::HashSearch; // without an extractor
     assert!(create(&vfs, "contradicting.sst", &contradicting).is_err());
     assert_eq!(vfs.read_dir(Path::new(DIR)).unwrap(), ["t.sst"]);
 }
