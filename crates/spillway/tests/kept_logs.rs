@@ -131,6 +131,13 @@ impl Place {
     }
 
     /// The restore is refused for a reason that names `why`, and has changed nothing.
+    /// Moves the original on.
+    fn put_into_original(&self, options: &OpenOptions) {
+        let db = Db::open(self.path("db"), options).unwrap();
+        db.put(&db.default_family(), b"later", b"v", &WriteOptions::default()).unwrap();
+        db.close().unwrap();
+    }
+
     fn check_refused(&self, why: &str) {
         self.db.close().unwrap();
         let before = self.files();
@@ -505,6 +512,44 @@ fn copy_all(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
         std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
     }
+}
+
+/// A copy by `cp -r` has its original's `wal_dir` and id.
+#[test]
+fn copied_files_leave_the_logs_of_their_original() {
+    let dir = tempfile::tempdir().unwrap();
+    let logs = dir.path().join("logs");
+    let mut apart = options();
+    apart.db.wal_dir = logs.display().to_string();
+    let mut place = Place::in_dir(dir, apart.clone());
+    place.put("k", 1);
+    place.db.close().unwrap();
+    let (copy, spare) = (place.path("copy"), place.path("spare"));
+    copy_all(&place.path("db"), &copy);
+    copy_all(&place.path("db"), &spare);
+    let refused = |error: testkit::engine::Error| {
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(error.message().contains("copy of the files of") && error.message().contains("wal_dir"), "{error}");
+    };
+    refused(Db::open(&copy, &apart).err().unwrap());
+    refused(testkit::engine::repair::repair(&copy, &apart).err().unwrap());
+    Db::destroy_by(&spare, &apart.db, &apart.vfs).unwrap();
+    let how = RestoreOptions { wal_dir: Some(logs.clone()), keep_log_files: false };
+    let backups = place.engine();
+    backups.create_new_backup(&Db::open(place.path("db"), &apart).unwrap(), true).unwrap();
+    let error = backups.restore(1, &copy, &how).err();
+    assert!(error.is_none_or(|error| error.kind() == ErrorKind::InvalidArgument));
+    place.check("of the original nothing is gone");
+
+    // With a copy of the logs, too, the copy is whole; and a database may move.
+    copy_all(&place.path("db"), &place.path("second"));
+    copy_all(&logs, &place.path("logs of second"));
+    let mut second = apart.clone();
+    second.db.wal_dir = place.path("logs of second").display().to_string();
+    place.put_into_original(&apart);
+    Db::open(place.path("second"), &second).unwrap().close().unwrap();
+    std::fs::rename(place.path("db"), place.path("moved")).unwrap();
+    Db::open(place.path("moved"), &apart).unwrap();
 }
 
 /// A backup's MANIFEST names none of the logs that are kept, so an open elsewhere would miss nothing.

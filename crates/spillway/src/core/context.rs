@@ -142,6 +142,11 @@ impl Context {
         log_dir(&self.dir, &self.options)
     }
 
+    /// As the MANIFEST notes it: the database's directory, where its logs lie elsewhere; else empty.
+    pub fn home(&self) -> String {
+        named_log_dir(&self.options).map_or_else(String::new, |_| home(&*self.vfs, &self.dir))
+    }
+
     /// Wraps a memtable for a family's queue.
     pub fn queue_memtable(&self, memtable: HeldMemtable) -> Arc<QueuedMemtable> {
         let id = 1 + self.memtable_ids.fetch_add(1, Ordering::Relaxed);
@@ -232,6 +237,12 @@ pub(crate) fn check_log_dir(vfs: &dyn Vfs, log_dir: &Path) -> Result<()> {
 
 pub(crate) fn log_dir(dir: &Path, options: &DbOptions) -> PathBuf {
     named_log_dir(options).unwrap_or_else(|| dir.to_owned())
+}
+
+/// The whole path of a database's directory, for a MANIFEST.
+pub(crate) fn home(vfs: &dyn Vfs, dir: &Path) -> String {
+    let whole = vfs.canonicalize(dir).or_else(|_| std::path::absolute(dir));
+    name::of_path(&whole.unwrap_or_else(|_| dir.to_owned())).into_owned()
 }
 
 /// The log directory, if the options name one.

@@ -141,6 +141,7 @@ impl Copier<'_> {
         self.flush_what_no_log_has()?;
         let mut capture = self.capture()?;
         LOG_DIR_OF_COPY.clone_into(&mut capture.snapshot.log_dir);
+        capture.snapshot.home.clear();
         self.fill_checkpoint(&staging, &capture)?;
         staging.commit()?;
         Ok(capture.snapshot.last_seq)
@@ -206,7 +207,7 @@ impl Copier<'_> {
         }
         snapshot.log_row = row_of(&pins, current.as_ref().map(|(number, ..)| *number));
         snapshot.log_frontiers = None; // the ends tell
-        snapshot.log_dir.clear(); // logs are copied beside the tables
+        (snapshot.log_dir, snapshot.home) = Default::default(); // logs are copied beside the tables
         pins.extend(late);
         snapshot.log_ends = log_ends;
         let mut capture = Capture { snapshot, tables, manifest: number, older_logs: pins, current, families };

@@ -96,6 +96,7 @@ impl Opening<'_> {
             log_row,
             log_frontiers: None,
             log_dir: LOG_DIR_OF_COPY.to_owned(),
+            home: String::new(),
             options_file: Some(manifest), // as the copy names its own
             families: self.families.values().map(family).collect(),
         };

@@ -120,6 +120,9 @@ fn write_numbers(f: &mut fmt::Formatter<'_>, edit: &VersionEdit) -> fmt::Result 
     if let Some(dir) = &edit.log_dir {
         write!(f, ", logs in {dir:?}")?;
     }
+    if let Some(home) = &edit.home {
+        write!(f, ", of the database in {home:?}")?;
+    }
     write_field(f, "options file", &edit.options_file)?;
     for seq in &edit.linked_ingests {
         write!(f, ", linked ingest {seq}")?;

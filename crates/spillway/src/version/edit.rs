@@ -127,6 +127,8 @@ pub struct VersionEdit {
     pub log_frontiers: Option<Frontiers>,
     /// The option `wal_dir`, empty for the database's own directory; [`LOG_DIR_OF_COPY`] in a checkpoint.
     pub log_dir: Option<String>,
+    /// Beside a `log_dir` of its own: the database's directory. Another one with this MANIFEST is a copy of its files.
+    pub home: Option<String>,
     /// The last OPTIONS file: one with this or a larger number is there, or it is lost.
     pub options_file: Option<FileNumber>,
     /// Ingests above T with tables already linked. Replay skips these numbers; they are forgotten once T passes them
@@ -153,6 +155,7 @@ impl VersionEdit {
             || self.log_row.is_some()
             || self.log_frontiers.is_some()
             || self.log_dir.is_some()
+            || self.home.is_some()
             || self.options_file.is_some()
             || !self.linked_ingests.is_empty()
             || self.added.iter().any(|(_, meta)| meta.is_virtual())

@@ -72,6 +72,8 @@ mod private_tag {
     pub const EXPORTED_LOG: u32 = BASE + super::tag::IGNORABLE_BIT + 3;
     /// The family's values end with their times. RocksDB and earlier versions pass over it.
     pub const VALUE_TIMES: u32 = BASE + super::tag::IGNORABLE_BIT + 5;
+    /// The database's directory, beside a `LOG_DIR`. Earlier versions pass over it.
+    pub const HOME: u32 = BASE + super::tag::IGNORABLE_BIT + 6;
     /// Follows an added virtual table: its backing file.
     pub const TABLE_BOUNDS: u32 = BASE + 6;
 }
@@ -146,6 +148,9 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
     }
     if let Some(dir) = &edit.log_dir {
         put_tagged_bytes(out, private_tag::LOG_DIR, &name::bytes(dir));
+    }
+    if let Some(home) = &edit.home {
+        put_tagged_bytes(out, private_tag::HOME, &name::bytes(home));
     }
     if let Some(number) = edit.options_file {
         put_private(out, private_tag::OPTIONS_FILE, &[number.0]);
@@ -266,6 +271,7 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
             edit.value_times = true;
         }
         private_tag::TABLE_BOUNDS => decode_table_bounds(reader, edit)?,
+        private_tag::HOME => edit.home = Some(text(reader.prefixed("directory")?)),
         private_tag::LOG_DIR => edit.log_dir = Some(text(reader.prefixed("log directory")?)),
         _ => pass_over(tag, reader)?,
     }

@@ -59,6 +59,8 @@ pub struct Recovered {
     pub log_row: Option<LogRow>,
     /// The option `wal_dir` at the last open for writing.
     pub log_dir: Option<String>,
+    /// The database's directory at that open, noted beside a `log_dir` elsewhere.
+    pub home: Option<String>,
     /// Number of the last OPTIONS file; `None`: nothing tells it.
     pub options_file: Option<FileNumber>,
     /// The database's id.

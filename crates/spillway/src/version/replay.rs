@@ -217,6 +217,7 @@ pub(crate) struct Replay {
     log_frontiers: Frontiers,
     is_writers: bool,
     log_dir: Option<String>,
+    home: Option<String>,
     options_file: Option<FileNumber>,
     warnings: Vec<String>,
     /// For a damaged MANIFEST: edits are missing, so contradictions between edits and state are tolerated.
@@ -372,7 +373,7 @@ impl Replay {
         self.is_writers |= edit.log_frontiers.is_some() && edit.log_row.is_some();
         self.log_frontiers = self.log_frontiers.max(edit.log_frontiers.unwrap_or_default());
         if let Some(dir) = &edit.log_dir {
-            self.log_dir = Some(dir.clone());
+            (self.log_dir, self.home) = (Some(dir.clone()), edit.home.clone());
         }
         self.options_file = self.options_file.max(edit.options_file);
         Ok(())
@@ -453,6 +454,7 @@ impl Replay {
             log_frontiers: self.log_frontiers,
             is_writers: self.is_writers,
             log_dir: self.log_dir,
+            home: self.home,
             options_file: self.options_file,
             db_id: self.db_id,
             fenced: self.fence.is_some(),

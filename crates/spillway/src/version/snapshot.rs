@@ -43,6 +43,8 @@ pub struct ManifestSnapshot {
     pub log_frontiers: Option<Frontiers>,
     /// The option `wal_dir`.
     pub log_dir: String,
+    /// The database's directory, where `log_dir` is another one; else empty.
+    pub home: String,
     /// Number of the last OPTIONS file.
     pub options_file: Option<FileNumber>,
     /// Live families, the default one first.
@@ -79,6 +81,7 @@ impl ManifestSnapshot {
             log_row: self.log_row.filter(|_| fenced),
             log_frontiers: self.log_frontiers.filter(|_| fenced),
             log_dir: fenced.then(|| self.log_dir.clone()),
+            home: Some(self.home.clone()).filter(|home| fenced && !home.is_empty()),
             options_file: self.options_file.filter(|_| fenced),
             ..VersionEdit::default()
         };

@@ -17,6 +17,7 @@ use super::{BackupId, BackupOptions};
 use crate::database::handle::lock_path;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
+use crate::core::context::home;
 use crate::open::{create_durable_dir, has_logs_in, identity, log_owner, owners_beside, remove_files, remove_load_dir};
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
@@ -485,6 +486,7 @@ fn tell_place(
     options_file::tell_place(vfs, &places.db, &logs, own.as_deref())?;
     let edit = VersionEdit {
         db_id: own,
+        home: Some(home(vfs, &places.db)).filter(|_| !logs.is_empty()),
         log_dir: Some(logs.into_owned()),
         log_frontiers: kept.and_then(Kept::frontiers),
         ..VersionEdit::default()

@@ -308,6 +308,7 @@ impl<'a> Repairing<'a> {
             manifest_end: None,
             is_writers: !self.is_complete || old.is_none_or(|old| old.is_writers),
             log_dir: copied.and_then(|copy| copy.log_dir.clone()).or_else(|| Some(self.options.db.wal_dir.clone())),
+            home: None,
             options_file: old.and_then(|old| old.options_file),
             db_id: old.and_then(|old| old.db_id.clone()).or_else(of_logs).or_else(|| self.made_by.clone()),
             fenced: !is_rocksdbs,

@@ -15,6 +15,7 @@ use vfs::Vfs;
 use super::own_logs::{has_records, was_let_go};
 use crate::core::context::is_same_dir;
 use crate::core::doubt::Doubt;
+use crate::open::identity;
 use crate::version::edit::{LOG_DIR_OF_COPY, NotedLogs};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::manifest_path;
@@ -189,6 +190,20 @@ pub(crate) struct LogPlaces {
     others: Vec<PathBuf>,
     /// The database is a copy that was not opened for writing yet, and `here` is not its own directory, where its logs are.
     is_of_others: bool,
+    /// The database whose files were copied to this directory, and whose logs are `here`.
+    original: Option<PathBuf>,
+}
+
+/// The directory that the MANIFEST notes beside its directory of logs, if another database lies there that is the same by its id:
+/// `dir` is a copy of its files, made by other means than ours, and the logs are that database's.
+///
+/// # Errors
+/// As reading that directory.
+pub(crate) fn original_of(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered) -> Result<Option<PathBuf>> {
+    let Some(home) = recovered.home.as_deref().map(name::path) else { return Ok(None) };
+    let is_there = !is_same_dir(vfs, &home, dir)? && vfs.exists(&home.join(file_name::format(FileType::Current, FileNumber(0))))?;
+    let is_same = is_there && identity::read(vfs, &home)? == recovered.db_id;
+    Ok(Some(home).filter(|_| is_same))
 }
 
 impl LogPlaces {
@@ -205,8 +220,10 @@ impl LogPlaces {
         recovered: Option<&Recovered>,
     ) -> Result<LogPlaces> {
         let last = last.filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(name::path);
+        let original = recovered.map_or(Ok(None), |recovered| original_of(vfs, dir, recovered))?;
+        let is_here = last.as_ref().map_or(Ok(false), |last| is_same_dir(vfs, last, here))?;
         let mut others: Vec<PathBuf> = Vec::new();
-        for other in std::iter::once(dir.to_owned()).chain(last) {
+        for other in std::iter::once(dir.to_owned()).chain(last.filter(|_| original.is_none())) {
             if !is_same_dir(vfs, &other, here)? && !others.contains(&other) {
                 others.push(other);
             }
@@ -231,7 +248,7 @@ impl LogPlaces {
             }
         }
         let is_of_others = recovered.is_some_and(Recovered::is_copy) && !is_same_dir(vfs, here, dir)?;
-        Ok(LogPlaces { here: here.to_owned(), others, is_of_others })
+        Ok(LogPlaces { here: here.to_owned(), others, is_of_others, original: original.filter(|_| is_here) })
     }
 
     /// A copy has its original's database id, and must neither replay nor delete the original's logs, those below the row included.
@@ -239,7 +256,7 @@ impl LogPlaces {
     /// # Errors
     /// `InvalidArgument`: such a log is here. As reading the directory.
     fn check_no_originals(&self, vfs: &dyn Vfs, own: DatabaseId) -> Result<()> {
-        if !self.is_of_others || !own.is_known() {
+        if !own.is_known() || !(self.is_of_others || self.original.is_some()) {
             return Ok(());
         }
         let there = file_name::numbers_in(vfs, &self.here, FileType::Log)?.into_iter();
@@ -247,8 +264,17 @@ impl LogPlaces {
         let what = "this is a copy that was not opened for writing yet, and its logs are not here: this log is of the database that it \
                     was made of, or was moved here. Open the copy once without wal_dir; or, if the other database is gone, move its \
                     logs away";
+        let of_files = |original: &PathBuf| {
+            format!(
+                "this directory is a copy of the files of {}, and this log is that database's: copy its logs (*.splog, *.spbatch), too, \
+                 and open the copy with wal_dir, the directory of that copy. If the database there is gone, move what is left of it away",
+                original.display()
+            )
+        };
         match there.find(|log| database_of(vfs, log) == Some(own)) {
-            Some(log) => Err(Error::invalid_argument(what).at_path(log)),
+            Some(log) => {
+                Err(Error::invalid_argument(self.original.as_ref().map_or(what.to_owned(), of_files)).at_path(log))
+            }
             None => Ok(()),
         }
     }

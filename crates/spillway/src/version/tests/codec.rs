@@ -109,6 +109,7 @@ pub(super) fn random_edit(random: &mut Random) -> VersionEdit {
         log_row: maybe(random, row),
         log_frontiers: maybe(random, frontiers),
         log_dir: maybe(random, text),
+        home: maybe(random, text),
         options_file: maybe(random, number),
         linked_ingests: some(random, seq),
     }

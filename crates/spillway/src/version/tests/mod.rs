@@ -103,6 +103,7 @@ fn snapshot(families: Vec<FamilySnapshot>) -> ManifestSnapshot {
         log_row: None,
         log_frontiers: None,
         log_dir: String::new(),
+        home: String::new(),
         options_file: None,
         families,
     }
