@@ -158,8 +158,10 @@ pub fn check_whole(text: &str) -> Result<()> {
 /// Whether the line is the title of a family whose name has zero bytes. Lost blocks leave more of them than a name has.
 fn is_title_with_zeros(line: &str) -> bool {
     const LOST: &str = "\0\0\0\0\0\0\0\0";
-    let is_title = line.starts_with("[CFOptions \"") || line.starts_with("[TableOptions/");
-    is_title && line.ends_with("\"]") && !line.contains(LOST)
+    let is_title = |title: &str| line.starts_with(title);
+    ["[CFOptions \"", "[TableOptions/", "[Spillway/"].into_iter().any(is_title)
+        && line.ends_with("\"]")
+        && !line.contains(LOST)
 }
 
 /// Checks that the sections are there that RocksDB insists on.
