@@ -113,6 +113,11 @@ impl StateChanged {
         self.registration.get()
     }
 
+    /// As [`notify_all`](Self::notify_all), after a change that makes no job due.
+    pub fn wake_waiting(&self) {
+        self.waiting.notify_all();
+    }
+
     pub fn notify_all(&self) {
         self.waiting.notify_all();
         if let Some(registration) = self.registration.get() {

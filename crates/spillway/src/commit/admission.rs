@@ -369,6 +369,7 @@ impl Committer {
                 return Ok(Some(Lacking::Memtable { full: id, need_bytes }));
             };
             if is_look_due {
+                self.memtables.look_at([part.family.id()]);
                 self.core.upkeep.raise_soon(); // to make the spare and prefault memory
             }
         }

@@ -354,10 +354,9 @@ impl Committer {
     /// Updates the families' state, used by jobs, to the installed views. Called under the state lock.
     fn follow_flushables(&self, commit: &mut Commit<'_>, state: &mut State) {
         for (flushable, staged) in commit.flushables.iter_mut().zip(&mut commit.staged) {
-            let family = flushable.state_in(state);
-            flushable.follow(staged, family);
+            flushable.follow(staged, flushable.state_in(state));
             if self.core.flushes_can_wait() && flushable.brings_ingest() {
-                commit.begins_wait |= family.note_ingest(commit.lock.locked_at);
+                commit.begins_wait |= state.note_ingest(flushable.family.id(), commit.lock.locked_at);
             }
         }
     }

@@ -266,9 +266,26 @@ impl State {
     }
 }
 
+impl State {
+    /// Notes when the next table of a family becomes due for its age, after its tables or options changed.
+    pub(crate) fn note_age(&mut self, family: FamilyId, now_s: u64) {
+        let due_s = self.families.get(&family).and_then(|family| family.next_age_due_s(now_s));
+        self.age_due_s = self.age_due_s.into_iter().chain(due_s).min();
+    }
+
+    /// Seconds since the epoch at which the next table of all becomes due for its age, after `now_s`; or earlier, if that
+    /// table has gone.
+    pub(crate) fn next_age_due_s(&mut self, now_s: u64) -> Option<u64> {
+        if self.age_due_s.is_some_and(|due_s| due_s <= now_s) {
+            self.age_due_s = self.families.values().filter_map(|family| family.next_age_due_s(now_s)).min();
+        }
+        self.age_due_s
+    }
+}
+
 impl FamilyState {
     /// Seconds since the epoch at which the next table becomes due for its age, after `now_s`.
-    pub(crate) fn next_age_due_s(&self, now_s: u64) -> Option<u64> {
+    fn next_age_due_s(&self, now_s: u64) -> Option<u64> {
         let options = self.family.options();
         if options.disable_auto_compactions { None } else { next_due_s(&self.version, &options, now_s) }
     }

@@ -125,6 +125,9 @@ impl Compactor {
 
     /// Suggests the tables that became hot by reads for automatic compaction, one level down.
     pub(crate) fn suggest_hot_tables(&self) {
+        if !self.core.has_hot_tables.swap(false, Ordering::AcqRel) {
+            return;
+        }
         for family in self.core.families.load().iter() {
             let hot = family.tables().hot_reads().take();
             if hot.is_empty() {

@@ -52,6 +52,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         session_id: "AAAAAAAAAAAAAAAAAAAA".into(),
         dir_sync_failed: std::sync::atomic::AtomicBool::new(false),
         recovery_doubts: Default::default(),
+        kept_look: Default::default(),
     }
 }
 

@@ -19,6 +19,7 @@ use crate::background::tasks::Tasks;
 use crate::background::{Throttle, as_away};
 use crate::core::doubt::Doubts;
 use crate::core::flush_ways::FlushCounts;
+use crate::core::kept_views::KeptLook;
 use crate::core::running::RunningJobs;
 use crate::info_log::{InfoLog, Noting};
 use crate::observe::events::{EventRing, ObservedEvent};
@@ -91,6 +92,8 @@ pub struct Context {
     pub dir_sync_failed: AtomicBool,
     /// Keys that recovery could not bring back for certain.
     pub(crate) recovery_doubts: Doubts,
+    /// When upkeep looks for readers that keep much for long: at the first of the families' times, or before it.
+    pub(crate) kept_look: KeptLook,
 }
 
 impl Context {

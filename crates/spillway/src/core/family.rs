@@ -206,7 +206,7 @@ impl Family {
     /// Notes a view that readers may keep.
     pub(crate) fn note_replaced(&self, view: &Arc<ReadView>) {
         if let Some(home) = self.home.upgrade() {
-            self.kept_views.note(view, home.vfs.now());
+            home.kept_look.note(self.kept_views.note(view, home.vfs.now()));
         }
     }
 
@@ -327,7 +327,9 @@ impl Family {
     }
 }
 
-/// The live families, by id. Replaced as a whole when one is created or dropped.
+/// The live families, by id. Replaced as a whole when one is created or dropped: see [`Core::change_families`].
+///
+/// [`Core::change_families`]: crate::core::Core::change_families
 #[derive(Clone, Default)]
 pub(crate) struct FamilySet {
     /// In order of their ids.
@@ -344,18 +346,19 @@ impl FamilySet {
         FamilySet { families, named }
     }
 
-    /// The set with a family of a new name and of the largest id.
-    pub fn with(&self, family: &Arc<Family>) -> Self {
-        let (mut families, mut named) = (self.families.clone(), self.named.clone());
-        families.push(family.clone());
-        named.insert(self.place_of(family.name()).unwrap_or_else(|place| place), family.clone());
-        FamilySet { families, named }
+    /// Adds a family of a new name and of the largest id.
+    pub fn insert(&mut self, family: &Arc<Family>) {
+        self.families.push(family.clone());
+        self.named.insert(self.place_of(family.name()).unwrap_or_else(|place| place), family.clone());
     }
 
-    /// The set without a family.
-    pub fn without(&self, family: FamilyId) -> Self {
-        let others = |all: &[Arc<Family>]| all.iter().filter(|other| other.id() != family).cloned().collect();
-        FamilySet { families: others(&self.families), named: others(&self.named) }
+    pub fn remove(&mut self, family: &Family) {
+        if let Ok(place) = self.families.binary_search_by_key(&family.id(), |other| other.id()) {
+            self.families.remove(place);
+        }
+        if let Ok(place) = self.place_of(family.name()) {
+            self.named.remove(place);
+        }
     }
 
     fn place_of(&self, name: &str) -> Result<usize, usize> {
@@ -457,4 +460,34 @@ fn memtable_capacity_bytes(write_buffer_bytes: usize, room_bytes: usize, bloom_r
     const SLACK_BYTES: usize = 64 << 10;
     let beside_filter = (room_bytes as f64 / (1.0 - bloom_ratio)).ceil() as usize;
     write_buffer_bytes.max(beside_filter).saturating_add(SLACK_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use vfs::MemoryVfs;
+
+    use crate::internal::{Database, FamilyOptions, OpenOptions};
+
+    #[test]
+    fn sets_of_families_take_turns_without_copies() {
+        let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
+        let db = Database::open("/db", &options).expect("a new database");
+        let place = || db.core().families.load().families.as_ptr().addr();
+        let mut places = BTreeSet::new();
+        for i in 0..20 {
+            let family = db.create_family(&format!("family {i}"), FamilyOptions::default()).expect("made");
+            places.insert(place());
+            if i % 3 == 2 {
+                db.drop_family(&family).expect("dropped");
+                assert!(db.family(family.name()).is_none() && db.family_by_id(family.id()).is_err());
+                places.insert(place());
+            }
+        }
+        assert!(places.len() <= 8, "two sets grow to 4, 8, 16 and 32 places: {places:?}");
+        let names: BTreeSet<_> = db.families().iter().map(|family| family.name().to_owned()).collect();
+        assert_eq!(names.len(), 1 + 20 - 6);
+        assert!(names.iter().all(|name| db.family(name).is_some_and(|family| family.name() == name)));
+    }
 }

@@ -142,9 +142,14 @@ impl Installer {
         }
         self.note_queue_times(built.iter().flat_map(|(_, _, ended)| ended.entries));
         let mut left = Vec::with_capacity(built.len());
-        let mut state = self.core.state.lock();
+        let now_s = self.core.context.now_s();
+        let mut guard = self.core.state.lock();
+        let state = &mut *guard;
         for (id, built, ended) in built {
             let old_view = state.families.get_mut(&id).map(|family| {
+                state.table_bytes -= family.version.total_bytes();
+                state.table_bytes += built.version.total_bytes();
+                state.has_long_lists |= !ended.unneeded.linked.is_empty();
                 family.install_version(built.version, ended.uncovers);
                 if let Some(id) = ended.compaction {
                     family.compactions.end(id);
@@ -154,11 +159,12 @@ impl Installer {
                 ended.entries.iter().for_each(|entry| entry.mark_flushed()); // the edit is durable (V3)
                 family.publish_view()
             });
+            state.note_age(id, now_s);
             left.push((old_view, built.removed));
         }
-        self.core.refresh_debt(&state);
+        self.core.refresh_debt(state);
         let needed_after = state.needed_after();
-        drop(state);
+        drop(guard);
         self.core.logs.release_through(needed_after);
         self.core.logs.note_durable(log_row);
         let rolled = self.roll_manifest_if_long(&mut manifest);

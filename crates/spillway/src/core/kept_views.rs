@@ -18,6 +18,26 @@ pub(crate) const TOLD_AFTER: Duration = Duration::from_secs(5 * 60);
 /// Bytes kept by a view that are worth a line.
 const TOLD_BYTES_MIN: u64 = 16 << 20;
 
+/// The first time to look at any family's kept views, or an earlier one: it stays though the view has gone. A leaf lock.
+#[derive(Default)]
+pub(crate) struct KeptLook(Mutex<Option<Duration>>);
+
+impl KeptLook {
+    pub fn note(&self, at: Duration) {
+        let mut look = self.0.lock();
+        *look = Some(look.map_or(at, |first| first.min(at)));
+    }
+
+    pub fn at(&self) -> Option<Duration> {
+        *self.0.lock()
+    }
+
+    /// Whether it is time to look. The caller then [notes](Self::note) each family's next time.
+    pub fn takes(&self, now: Duration) -> bool {
+        self.0.lock().take_if(|at| *at <= now).is_some()
+    }
+}
+
 /// Replaced views of a family. The lock is a leaf.
 #[derive(Default)]
 pub(crate) struct KeptViews(Mutex<Vec<KeptView>>);
@@ -81,11 +101,13 @@ impl fmt::Display for Pinned {
 }
 
 impl KeptViews {
-    /// Notes a view replaced now, if a reader may keep it.
-    pub fn note(&self, view: &Arc<ReadView>, now: Duration) {
+    /// Notes a view replaced now, if a reader may keep it. Returns when to look at it.
+    pub fn note(&self, view: &Arc<ReadView>, now: Duration) -> Duration {
         let mut views = self.0.lock();
         views.retain(|kept| kept.view.strong_count() > 0);
-        views.push(KeptView { view: Arc::downgrade(view), replaced_at: now, look_at: Some(now + TOLD_AFTER) });
+        let look_at = now + TOLD_AFTER;
+        views.push(KeptView { view: Arc::downgrade(view), replaced_at: now, look_at: Some(look_at) });
+        look_at
     }
 
     /// What readers keep, oldest first. `current`: the family's view.

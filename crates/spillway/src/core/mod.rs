@@ -58,6 +58,8 @@ pub(crate) struct Core {
     /// Notified after every change of `state` relevant to jobs or waiting threads.
     pub state_changed: StateChanged,
     pub upkeep: Arc<Signal>,
+    /// Tables became hot by reads since upkeep took such the last time.
+    pub has_hot_tables: AtomicBool,
     opened_at: Duration,
     pub purge: Arc<PurgeQueue>,
     /// Paced file deletion: deleted files still holding space.
@@ -138,7 +140,13 @@ impl Core {
             snapshots: SnapshotList::default(),
             state: Mutex::new(State {
                 families: BTreeMap::new(),
+                next_set: None,
                 max_family,
+                flush_due: None,
+                age_due_s: Some(0),
+                table_bytes: 0,
+                has_long_lists: true,
+                has_late_excises: false,
                 flushes_running: 0,
                 flushes_all: false,
                 compactions_running: 0,
@@ -147,6 +155,7 @@ impl Core {
             }),
             state_changed: StateChanged::default(),
             upkeep: Arc::default(),
+            has_hot_tables: AtomicBool::new(false),
             opened_at: context.vfs.now(),
             purge,
             removals: Removals::new(context.vfs.clone(), context.throttle.clone()),
@@ -163,10 +172,24 @@ impl Core {
         }
     }
 
+    /// Replaces the set of families by a changed one. The set before is changed alike, and stands by for the next change: a
+    /// copy would cost each change as much as there are families. A copy is made where a reader holds the set.
+    pub fn change_families(&self, state: &mut State, change: impl Fn(&mut FamilySet)) {
+        let mut next = state.next_set.take().unwrap_or_else(|| (**self.families.load()).clone());
+        change(&mut next);
+        let before = self.families.swap(Arc::new(next));
+        state.next_set = Arc::try_unwrap(before).ok();
+        state.next_set.iter_mut().for_each(change);
+    }
+
     /// Lets iterators over the family remember gaps, and reads of its tables tell which are hot.
     pub fn learn_from_reads_of(self: &Arc<Self>, family: &Family) {
-        let upkeep = self.upkeep.clone();
-        family.tables().hot_reads().listen(Box::new(move || upkeep.raise()));
+        let core = Arc::downgrade(self);
+        family.tables().hot_reads().listen(Box::new(move || {
+            let Some(core) = core.upgrade() else { return };
+            core.has_hot_tables.store(true, Ordering::Release);
+            core.upkeep.raise();
+        }));
         let core = Arc::downgrade(self);
         family.gaps().learn_with(Box::new(move || Some(core.upgrade()?.commit.lock().last_seq)));
     }

@@ -21,7 +21,7 @@ const BYTES_MIN: u64 = 256 << 10;
 
 /// Bounds of the largest reserve. Within them it holds the flush of all memtables, as far as their limit is known.
 const LARGEST_BYTES_MIN: u64 = 64 << 20;
-const LARGEST_BYTES_MAX: u64 = 256 << 20;
+pub(crate) const LARGEST_BYTES_MAX: u64 = 256 << 20;
 
 /// A reserve is shortened if it is more than so many times as large as wanted.
 const EXCESS_MAX: u64 = 2;

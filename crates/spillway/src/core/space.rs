@@ -19,7 +19,7 @@ use base::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 
 use crate::core::Core;
-use crate::core::reserve::wanted_bytes;
+use crate::core::reserve::{LARGEST_BYTES_MAX, wanted_bytes};
 use crate::version::edit::VersionEdit;
 use crate::version::manifest::ManifestWriter;
 
@@ -418,11 +418,13 @@ impl Core {
 
     /// Makes the reserve as long as it should be, if the disk has room and no flush lacks space. Part of upkeep.
     pub(crate) fn keep_reserve(&self) {
-        let (mut held_bytes, mut memtable_bytes) = (self.logs.total().0, 0u64);
-        for family in self.state.lock().families.values() {
-            let options = family.family.options();
+        let (held_bytes, mut memtable_bytes) = (self.logs.total().0 + self.state.lock().table_bytes, 0u64);
+        for family in self.families.load().iter() {
+            if memtable_bytes >= LARGEST_BYTES_MAX {
+                break; // more changes nothing
+            }
+            let options = family.options();
             let memtables = options.max_write_buffer_number.saturating_add(1);
-            held_bytes += family.version.total_bytes();
             memtable_bytes = memtable_bytes.saturating_add(options.write_buffer_size.saturating_mul(memtables) as u64);
         }
         let wanted_bytes = wanted_bytes(held_bytes, memtable_bytes);

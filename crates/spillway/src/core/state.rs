@@ -1,7 +1,7 @@
 //! State guarded by the state lock: each family's queue, version and running jobs. Keeps V1.
 
 use crate::compaction::FamilyCompactions;
-use crate::core::family::Family;
+use crate::core::family::{Family, FamilySet};
 use crate::core::late_excise::LateExcise;
 use crate::queue::due::tables_to_come;
 use crate::queue::flushable::{Flushable, QueuedMemtable};
@@ -20,7 +20,19 @@ use std::time::Duration;
 /// Guarded by the state lock.
 pub(crate) struct State {
     pub families: BTreeMap<FamilyId, FamilyState>,
+    /// Equal to [`Core::families`](crate::core::Core::families): the next change of the families is made in it.
+    pub next_set: Option<FamilySet>,
     pub max_family: u32,
+    /// The first time at which a delayed flush is due, or an earlier one.
+    pub flush_due: Option<Duration>,
+    /// The first time at which a table becomes due for its age, in seconds since the epoch, or an earlier one.
+    pub age_due_s: Option<u64>,
+    /// Bytes of all families' tables.
+    pub table_bytes: u64,
+    /// Some family may have [too many linked ingests](FamilyState::has_too_many_linked).
+    pub has_long_lists: bool,
+    /// Some family has late excises.
+    pub has_late_excises: bool,
     pub flushes_running: usize,
     /// An atomic flush runs: of all families, and alone.
     pub flushes_all: bool,

@@ -46,7 +46,15 @@ impl Flusher {
     /// # Errors
     /// As making a memtable.
     pub(crate) fn pass_linked_ingests(&self) -> Result<()> {
-        let families = self.core.state.lock().families_where(FamilyState::has_too_many_linked);
+        let families = {
+            let mut state = self.core.state.lock();
+            if !state.has_long_lists {
+                return Ok(());
+            }
+            let families = state.families_where(FamilyState::has_too_many_linked);
+            state.has_long_lists = !families.is_empty();
+            families
+        };
         families.iter().try_for_each(|family| self.memtables.seal_for_flush(family).map(|_| ()))
     }
 }

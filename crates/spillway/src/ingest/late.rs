@@ -25,6 +25,7 @@ impl Linker {
         let mut state = self.core.state.lock();
         let Some(family) = state.families.get_mut(&family.id()) else { return };
         family.late_excises.push(late);
+        state.has_late_excises = true;
         drop(state);
         self.core.snapshots.when_past(seq, move || upkeep.raise());
     }
@@ -46,9 +47,10 @@ impl Linker {
     /// Returns a due excise. Forgets due excises if their tombstone's table is gone, or must stay.
     fn due_excise(&self) -> Option<(Arc<Family>, LateExcise)> {
         let mut state = self.core.state.lock();
-        if state.families.values().all(|family| family.late_excises.is_empty()) {
+        if !state.has_late_excises {
             return None;
         }
+        state.has_late_excises = state.families.values().any(|family| !family.late_excises.is_empty());
         let snapshots = self.core.snapshots.capture(|| self.core.pipeline.visible());
         state.families.values_mut().find_map(|family| {
             // Later ingests from behind must stay hidden, so the tombstone is kept.

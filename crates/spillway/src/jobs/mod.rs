@@ -191,13 +191,15 @@ impl Jobs {
         }
         self.seal_for_room();
         let kept = self.memtables.keep_memtables_within_limit().and_then(|()| self.flusher.pass_linked_ingests());
-        let kept = kept.and_then(|()| self.memtables.make_spare_memtables());
-        self.wal.keep_present();
+        let looks = self.memtables.take_looks();
+        let kept = kept.and_then(|()| self.memtables.make_spare_memtables(&looks));
+        self.wal.keep_present(&looks);
         self.wal.write_back();
         let kept = kept.and_then(|()| self.wal.make_spare_log());
         if let Err(e) = kept {
             // Not fatal: a writer without a spare makes one itself and reports its error.
             note::warn!(error = %e, "cannot make a spare");
+            self.memtables.look_at(looks);
         }
         if let Err(e) = self.installer.note_logs() {
             note::warn!(error = %e, "cannot note the logs in the MANIFEST");

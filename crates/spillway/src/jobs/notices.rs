@@ -80,22 +80,27 @@ impl Jobs {
 
     /// Notes readers that have kept much for long. Each is told of once.
     pub(crate) fn tell_kept_views(&self) {
-        let now = self.core.context.vfs.now();
+        let (look, now) = (&self.core.context.kept_look, self.core.context.vfs.now());
+        if !look.takes(now) {
+            return;
+        }
         for family in self.core.families.load().iter() {
             let kept = family.kept_views();
-            if kept.next_look().is_none_or(|at| at > now) {
-                continue;
+            let Some(at) = kept.next_look() else { continue };
+            if at <= now {
+                for pinned in kept.to_tell(&family.view_full(), now) {
+                    let name = family.name();
+                    note::warn!("[{name}] an iterator is old, and keeps what nobody else needs: {pinned}");
+                }
             }
-            for pinned in kept.to_tell(&family.view_full(), now) {
-                let name = family.name();
-                note::warn!("[{name}] an iterator is old, and keeps what nobody else needs: {pinned}");
-            }
+            kept.next_look().into_iter().for_each(|at| look.note(at));
         }
     }
 
-    /// Whether some family may be held up. Takes no lock.
+    /// Whether some family may be held up.
     fn holds_writers_up(&self) -> bool {
-        !self.core.stall.is_free() || self.core.families.load().iter().any(|family| family.has_waiting_writers())
+        let waiting = || self.core.stall.under_way(StallCause::Memtables, Duration::ZERO).0;
+        !self.core.stall.is_free() || waiting() > 0
     }
 
     /// Runs one turn of upkeep; turns never overlap. `is_over`: the wait returned by the last turn has elapsed. Returns
@@ -152,17 +157,14 @@ impl Jobs {
         let now = || self.core.context.vfs.now();
         let now_s = self.core.context.now_s();
         let (flush_at, age_due_s) = {
-            let state = self.core.state.lock();
-            let due_s = state.families.values().filter_map(|family| family.next_age_due_s(now_s)).min();
-            (state.next_flush_at(), due_s)
+            let mut state = self.core.state.lock();
+            (state.next_flush_at(), state.next_age_due_s(now_s))
         };
         let until_age = age_due_s.map(|due_s| Duration::from_secs(due_s - now_s));
         let [until_flush, until_dump] = [flush_at, next_dump].map(|at| at.map(|due| due.saturating_sub(now())));
         let until_step = self.core.removals.until_next(now());
         let until_look = self.core.space.until_next_look(now());
-        let families = self.core.families.load();
-        let next_tell = families.iter().filter_map(|family| family.kept_views().next_look()).min();
-        let until_tell = next_tell.map(|at| at.saturating_sub(now()));
+        let until_tell = self.core.context.kept_look.at().map(|at| at.saturating_sub(now()));
         let until_archive = self.core.archive.until_next_look(&self.core.context.options_now.load());
         let until_store = self.options_file.until_due();
         let waits =

@@ -82,8 +82,10 @@ impl Catalog<'_> {
             view = Arc::new(ReadView::new(view.mutable.clone(), Vec::new(), Arc::new(version)));
             _before = Some(family.swap_view(view.clone()));
         }
+        state.table_bytes += view.version.total_bytes();
         state.families.insert(id, FamilyState::new(family.clone(), &view, last_seq));
-        self.core.families.store(Arc::new(self.core.families.load().with(&family)));
+        state.note_age(id, self.core.context.now_s());
+        self.core.change_families(&mut state, |families| families.insert(&family));
         Ok(family)
     }
 
@@ -100,9 +102,21 @@ impl Catalog<'_> {
         self.core.append_edits(writer, vec![edit])?;
         let mut state = self.core.state.lock();
         let dropped = state.families.remove(&family.id());
-        self.core.families.store(Arc::new(self.core.families.load().without(family.id())));
+        self.core.change_families(&mut state, |families| families.remove(family));
         family.mark_dropped();
-        self.core.refresh_debt(&state);
+        let mut frees_log = false;
+        if let Some(dropped) = &dropped {
+            let oldest_last = self.core.logs.total().1;
+            let needs = |family: &FamilyState| {
+                family.is_written() && oldest_last.is_some_and(|last| family.needed_after() < last)
+            };
+            frees_log = needs(dropped) && !state.families.values().any(needs); // mostly the first does
+            state.table_bytes -= dropped.version.total_bytes();
+            // Else the debt is of other families, or so small that the next job sets it in time.
+            if !self.core.stall.is_free() || dropped.is_behind() {
+                self.core.refresh_debt(&state);
+            }
+        }
         drop(state);
         drop(manifest);
         if let Some(dropped) = dropped {
@@ -112,8 +126,10 @@ impl Catalog<'_> {
             dropped.mutable.memtable_charge().left_queue();
             dropped.tables().for_each(|file| file.mark_obsolete()); // the edit is durable (V3)
         }
-        self.installer.release_logs();
-        self.core.state_changed.notify_all();
+        if frees_log {
+            self.installer.release_logs();
+        }
+        self.core.state_changed.wake_waiting(); // it makes no job due
         Ok(())
     }
 
@@ -140,7 +156,10 @@ impl Catalog<'_> {
             }
             options.validate()
         })?;
-        self.core.refresh_debt(&self.core.state.lock());
+        let mut state = self.core.state.lock();
+        state.note_age(family.id(), self.core.context.now_s());
+        self.core.refresh_debt(&state);
+        drop(state);
         self.core.state_changed.notify_all();
         self.core.upkeep.raise();
         Ok(())

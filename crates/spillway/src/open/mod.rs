@@ -21,6 +21,7 @@ use crate::core::context::{Context, FileNumbers, log_dir, own_dirs};
 use crate::core::doubt::Doubts;
 use crate::core::family::FamilySet;
 use crate::core::flush_ways::FlushCounts;
+use crate::core::kept_views::KeptLook;
 use crate::core::reserve::give_up_in;
 use crate::core::running::RunningJobs;
 use crate::core::{Core, CoreParts, FamilyState};
@@ -365,6 +366,7 @@ impl<'a> Opening<'a> {
             session_id: identity::new_session(&*vfs),
             dir_sync_failed: AtomicBool::new(false),
             recovery_doubts: Doubts::default(),
+            kept_look: KeptLook::default(),
             vfs,
         });
         let capacity = options.families.iter().map(|(_, f)| *f.table.block_cache).max();
@@ -463,7 +465,10 @@ impl<'a> Opening<'a> {
             }
             drop(family.publish_view());
         }
-        core.state.lock().families = families;
+        let mut state = core.state.lock();
+        state.table_bytes = families.values().map(|family| family.version.total_bytes()).sum();
+        state.families = families;
+        drop(state);
         if self.options.secondary.is_some() {
             let follower = Follower::new(core.clone(), &self.recovered, replayed.last_record, replayed.prepares);
             let _ = engine.follower.set(follower); // once, here

@@ -9,6 +9,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::FamilyId;
+
 use crate::core::{FamilyState, State};
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
@@ -28,13 +30,6 @@ const MEMTABLE_BYTES_MAX: usize = 16 << 20;
 const WRITE_BUFFER_PART: usize = 4;
 
 impl FamilyState {
-    /// Notes a queued ingest. True if a delay begins: upkeep must then learn when it ends.
-    pub fn note_ingest(&mut self, at: Duration) -> bool {
-        let begins = self.joined_at.is_none();
-        self.joined_at.get_or_insert(at);
-        begins
-    }
-
     /// Whether the flush can be delayed: the queue has ingests, their delay is not over, and it is small in every
     /// respect.
     pub fn flush_can_wait(&self) -> bool {
@@ -156,14 +151,24 @@ fn tables_max(compaction_trigger: i32, slowdown_trigger: i32) -> usize {
 }
 
 impl State {
+    /// Notes a queued ingest of a family. True if a delay begins: upkeep must then learn when it ends.
+    pub fn note_ingest(&mut self, family: FamilyId, at: Duration) -> bool {
+        let Some(family) = self.families.get_mut(&family) else { return false };
+        let begins = family.joined_at.is_none();
+        let due = *family.joined_at.get_or_insert(at) + WAIT_MAX;
+        self.flush_due = Some(self.flush_due.map_or(due, |first| first.min(due)));
+        begins
+    }
+
     /// Ends all delays: flushes become ready to pick.
     pub fn flush_without_waiting(&mut self) {
         self.families.values_mut().for_each(|family| family.joined_at = None);
+        self.flush_due = None;
     }
 
-    /// When the first delayed flush is due.
+    /// When the first delayed flush is due, or earlier, if that flush began without delay.
     pub fn next_flush_at(&self) -> Option<Duration> {
-        self.families.values().filter_map(|family| family.joined_at).map(|at| at + WAIT_MAX).min()
+        self.flush_due
     }
 
     /// Ends the delays that are over at `due`.
@@ -171,6 +176,7 @@ impl State {
         for family in self.families.values_mut() {
             family.joined_at = family.joined_at.filter(|at| *at + WAIT_MAX > due);
         }
+        self.flush_due = self.families.values().filter_map(|family| family.joined_at).map(|at| at + WAIT_MAX).min();
     }
 }
 

@@ -1,8 +1,12 @@
 //! A family's queue: memtables, large batches and ingests to be flushed; their memory, spares and read views.
 //! Keeps Q1, Q2, V1.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+
+use base::FamilyId;
+use parking_lot::Mutex;
 
 use self::memory::Charge;
 use self::sharers::{Held, Sharer};
@@ -30,14 +34,26 @@ pub(crate) struct Memtables {
     core: Arc<Core>,
     /// A writer, maybe of another database, waits for memory that these memtables hold.
     is_asked: AtomicBool,
+    /// Families for upkeep to look at: written to so far that they want a spare, or memory prefaulted. A leaf lock.
+    looks: Mutex<BTreeSet<FamilyId>>,
 }
 
 impl Memtables {
     pub fn new(core: Arc<Core>) -> Arc<Self> {
-        let memtables = Arc::new(Memtables { core, is_asked: AtomicBool::new(false) });
+        let memtables = Arc::new(Memtables { core, is_asked: AtomicBool::new(false), looks: Mutex::default() });
         let sharer: Weak<Memtables> = Arc::downgrade(&memtables);
         memtables.core.context.memtables.memory.sharers.join(sharer);
         memtables
+    }
+
+    /// Has the next turn of upkeep look at families.
+    pub(crate) fn look_at(&self, families: impl IntoIterator<Item = FamilyId>) {
+        self.looks.lock().extend(families);
+    }
+
+    /// The families to look at now.
+    pub(crate) fn take_looks(&self) -> BTreeSet<FamilyId> {
+        std::mem::take(&mut self.looks.lock())
     }
 
     /// Called by the close: nothing is asked of this database any more, and what readers keep is not counted.

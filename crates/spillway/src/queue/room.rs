@@ -265,7 +265,8 @@ impl Memtables {
             self.flush_own()?;
         }
         let memory = &self.core.context.memtables.memory;
-        while memory.is_limited() {
+        // Charges cover what memtables hold. So few need no look at each.
+        while memory.is_limited() && memory.charged_bytes() > memory.mutable_bytes_wanted() {
             let survey = self.survey();
             let Some(first) = survey.first.filter(|_| survey.mutable_bytes > memory.mutable_bytes_wanted()) else {
                 break;

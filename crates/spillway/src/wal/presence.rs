@@ -8,9 +8,11 @@
 //! The log's window covers the writes of a moment, and is zero if writers are slow, or with `wal_bytes_per_sync`:
 //! prefaulted log pages are dirty, and slow down concurrent syncs, such as those of an ingest's tables.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::FamilyId;
 use memtable::Memtable;
 use parking_lot::Mutex;
 
@@ -134,12 +136,13 @@ struct Window {
 }
 
 impl Wal {
-    /// Prefaults the memory written next. A background job: run inline, it would burden the writer.
-    pub(crate) fn keep_present(&self) {
+    /// Prefaults the memory written next: of the log, and of the memtables of families. A background job: run inline, it
+    /// would burden the writer.
+    pub(crate) fn keep_present(&self, looks: &BTreeSet<FamilyId>) {
         if self.core.context.vfs.runs_inline() || self.core.reserve.is_spent() {
             return;
         }
-        let windows = self.windows();
+        let windows = self.windows(looks);
         let is_bounded = self.core.context.options_now.load().wal_bytes_per_sync > 0;
         for _ in 0..STEPS_MAX {
             self.core.logs.keep_present(&self.log_pace, is_bounded);
@@ -148,14 +151,15 @@ impl Wal {
                 return;
             }
         }
+        self.memtables.look_at(looks.iter().copied());
         self.core.upkeep.raise(); // the writers keep up with the prefault
     }
 
     /// The memtables to prefault now.
-    fn windows(&self) -> Vec<Window> {
+    fn windows(&self, looks: &BTreeSet<FamilyId>) -> Vec<Window> {
         let now = self.core.context.vfs.now();
         let state = self.core.state.lock();
-        let written = state.families.values().filter(|family| family.is_written());
+        let written = looks.iter().filter_map(|id| state.families.get(id)).filter(|family| family.is_written());
         written
             .flat_map(|family| {
                 let pace_bytes = family.mutable.pace().note(family.mutable.used_bytes(), now);
@@ -291,7 +295,7 @@ mod tests {
             put(&db, i);
             vfs.sleep(MS / 25);
             let before = charged();
-            db.engine().wal.keep_present();
+            db.engine().wal.keep_present(&db.engine().memtables.take_looks());
             assert!(charged() == before || charged() <= LIMIT - LIMIT / 4, "{before} to {}", charged());
             charged_max = charged_max.max(charged());
             let memtable = mutable(&db);
@@ -345,7 +349,7 @@ mod tests {
         let (vfs, db) = open(0);
         vfs.set_runs_inline(true);
         put(&db, 1);
-        db.engine().wal.keep_present();
+        db.engine().wal.keep_present(&db.engine().memtables.take_looks());
         let memtable = mutable(&db);
         assert!(memtable.memtable().memory_bytes() < WINDOW_MIN_BYTES);
     }

@@ -21,7 +21,7 @@ use crate::wal::presence::LogPace;
 pub(crate) struct Wal {
     pub core: Arc<Core>,
     pub installer: Arc<Installer>,
-    memtables: Arc<Memtables>,
+    pub(super) memtables: Arc<Memtables>,
     /// Memtables are in files outliving the process, and get recovery watermarks.
     pub(super) tells_marks: bool,
     pub log_pace: LogPace,
