@@ -532,7 +532,7 @@ fn copied_files_leave_the_logs_of_their_original() {
         assert!(error.message().contains("copy of the files of") && error.message().contains("wal_dir"), "{error}");
     };
     refused(Db::open(&copy, &apart).err().unwrap());
-    refused(testkit::engine::repair::repair(&copy, &apart).err().unwrap());
+    refused(testkit::engine::repair(&copy, &apart).err().unwrap());
     Db::destroy_by(&spare, &apart.db, &apart.vfs).unwrap();
     let how = RestoreOptions { wal_dir: Some(logs.clone()), keep_log_files: false };
     let backups = place.engine();
