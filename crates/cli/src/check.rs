@@ -83,7 +83,7 @@ fn show(report: &CheckReport, dir: &Path, out: &mut dyn Write) -> Outcome {
         writeln!(out, "note: {files} that nothing refers to; the next open for writing deletes them")?;
     }
     if report.is_whole() {
-        return Ok(writeln!(out, "the database is whole")?);
+        return Ok(writeln!(out, "{}", report.claim())?);
     }
     let (unsupported, damage): (Vec<_>, Vec<_>) = report.problems.iter().partition(|problem| problem.is_unsupported());
     for problem in &damage {

@@ -302,12 +302,12 @@ impl DatabaseArgs {
             Settings::warn_if_none(&vfs, &dir)?;
         }
         let mut stored_in = None;
-        // An options file on the command line takes the place of a damaged one, and so does a document for every family. A
-        // takeover is checked by the open.
+        // An options file on the command line takes the place of a damaged one, and so does a document for every family.
         let is_whole = |configured: &ConfiguredDb| configured.other_families.is_some();
         let is_given = self.options.as_deref().is_some_and(is_file_name) || configured.as_ref().is_some_and(is_whole);
-        let stored = match !writes || is_given || unsupported == Unsupported::Leave {
+        let stored = match !writes || is_given {
             true => Settings::stored_or_default(&vfs, &dir, unsupported)?,
+            false if unsupported == Unsupported::Leave => Settings::stored(&vfs, &dir, unsupported)?,
             false => {
                 let stored = Settings::stored(&vfs, &dir, unsupported)?;
                 stored.warn_if_lacking(&vfs, &dir)?;

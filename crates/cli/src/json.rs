@@ -101,6 +101,7 @@ pub fn check(report: &CheckReport) -> Value {
         "problems_found": report.problems.len() as u64 + report.problems_left_out,
         "changed_meanwhile": report.changed_meanwhile,
         "repair_has_not_ended": report.repair_has_not_ended,
+        "may_lack_an_end": report.may_lack_an_end(),
         "whole": report.is_whole(),
     })
 }
@@ -132,6 +133,7 @@ pub fn repair(dir: &Path, report: &RepairReport, options: Option<&str>) -> Value
         "options": options,
         "last_number": report.last_seq.0,
         "last_number_unseen": report.is_last_seq_unseen,
+        "may_lack_an_end": report.may_lack_an_end,
         "lost_nothing": report.lost_nothing(),
     })
 }

@@ -35,7 +35,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let located = database.locate()?;
     let dir = located.dir.clone();
     let vfs: Arc<dyn Vfs> = RealVfs::new();
-    let (stored, used) = Settings::salvaged(&vfs, &dir)?;
+    let (stored, used, skipped) = Settings::salvaged(&vfs, &dir)?;
     let given = database.options.as_deref();
     if given.is_none() {
         Settings::warn_if_none(&vfs, &dir)?;
@@ -55,7 +55,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     })?;
     let report = spillway::internal::repair(&dir, &options);
     drop(long);
-    let report = report?;
+    let mut report = report?;
+    if report.lost_options.is_empty() {
+        report.lost_options = skipped; // the device read it the next time
+    }
     let lost_nothing = report.lost_nothing();
     let used = (!report.lost_options.is_empty()).then(|| options_used(given, used.as_deref()));
     if !lost_nothing {
@@ -75,7 +78,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     };
     if lost_nothing {
         let but = if report.notes.is_empty() { "" } else { " but what the notes above leave out" };
-        return Ok(writeln!(out, "{dir} opens, and nothing of it is lost{but}: it {holds}")?);
+        return Ok(writeln!(out, "{dir} opens, and {holds}; {claim}{but}", claim = report.claim())?);
     }
     if let Some(earlier) = report.earlier.as_ref().filter(|_| report.found_nothing()) {
         return Ok(writeln!(

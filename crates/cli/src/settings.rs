@@ -141,16 +141,18 @@ impl Settings {
         Ok(())
     }
 
-    /// For a repair: the options of the newest whole OPTIONS file, and its path. The defaults if there is none.
-    pub fn salvaged(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<(Settings, Option<PathBuf>)> {
+    /// For a repair: the options of the newest whole OPTIONS file, and its path. The defaults if there is none. Last, what is wrong with
+    /// the newer ones.
+    pub fn salvaged(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<(Settings, Option<PathBuf>, Vec<String>)> {
+        let mut skipped = Vec::new();
         for path in options_files(&**vfs, dir)? {
             match Self::stored_in(vfs, &path, Unsupported::Tell) {
-                Ok(settings) => return Ok((settings, Some(path))),
-                Err(error) if is_damage(&error) => {}
+                Ok(settings) => return Ok((settings, Some(path), skipped)),
+                Err(error) if is_damage(&error) => skipped.push(error.to_string()),
                 Err(error) => return Err(error),
             }
         }
-        Ok((Settings::default(), None))
+        Ok((Settings::default(), None, skipped))
     }
 
     /// For [`DEFAULTS`] in place of lost options: the logs are where the MANIFEST says, if that is a directory.
@@ -305,4 +307,29 @@ fn read_options(text: &str, path: &Path, over: &Settings) -> Result<(Settings, V
     let kept: Vec<_> = kept.cloned().collect();
     families.extend(kept);
     Ok((Settings { db: file.db, families, others: over.others.clone(), warnings: Vec::new() }, warnings))
+}
+
+#[cfg(test)]
+mod tests {
+    use spillway::internal::vfs::MemoryVfs;
+
+    use super::*;
+
+    const WHOLE: &[u8] =
+        b"[Version]\n  rocksdb_version=11.8.1\n  options_file_version=1.1\n[DBOptions]\n[CFOptions \"default\"]\n\
+                           [TableOptions/BlockBasedTable \"default\"]\n";
+
+    /// The device may read it the next time, and then the repair itself sees no damage.
+    #[test]
+    fn repair_is_told_of_a_file_that_is_passed_over() {
+        let memory = MemoryVfs::new(1);
+        let dir = Path::new("/db");
+        memory.create_dir_all(dir).unwrap();
+        memory.write_file(&dir.join("OPTIONS-000007"), WHOLE).unwrap();
+        memory.write_file(&dir.join("OPTIONS-000009"), b"").unwrap();
+        let vfs: Arc<dyn Vfs> = memory;
+        let (_, used, skipped) = Settings::salvaged(&vfs, dir).unwrap();
+        assert_eq!(used, Some(dir.join("OPTIONS-000007")));
+        assert!(skipped.len() == 1 && skipped[0].contains("OPTIONS-000009"), "{skipped:?}");
+    }
 }

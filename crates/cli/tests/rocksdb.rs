@@ -33,7 +33,8 @@ fn fixture_reads_as_rocksdb_does(name: &str) {
     place.copy_of(&fixtures().join(name), "db");
     let before = files(&place.path("db"));
     assert_eq!(read(&place, "db"), expected(name), "read in place");
-    assert!(place.spillway(&["check", "--db", "db"]).ok().ends_with("the database is whole\n"));
+    let checked = place.spillway(&["check", "--db", "db"]).ok();
+    assert!(checked.contains("nothing is seen to be lost") && !checked.contains("whole"), "{checked}");
     assert!(place.spillway(&["stats", "--db", "db"]).ok().contains("RocksDB's"));
     let refused = place.spillway(&["put", "a", "b", "--db", "db"]).fails();
     assert!(refused.contains("Say --adopt if that is wanted"), "{refused}");
@@ -51,6 +52,38 @@ fn fixture_reads_as_rocksdb_does(name: &str) {
 #[test]
 fn an_unflushed_directory_of_11_9_is_read_and_adopted() {
     fixture_reads_as_rocksdb_does("db-unflushed");
+}
+
+/// Logs without end records prove no end.
+#[test]
+fn no_report_on_a_directory_with_logs_of_rocksdbs_says_that_all_is_there() {
+    let place = Place::new();
+    place.copy_of(&fixtures().join("db-unflushed"), "db");
+    let json = |out: &str| serde_json::from_str::<serde_json::Value>(out).unwrap();
+    let checked = json(&place.spillway(&["check", "--json", "--db", "db"]).ok());
+    assert!(checked["may_lack_an_end"] == true && checked["whole"] == true, "{checked}");
+    place.copy_of(&fixtures().join("db-unflushed"), "again");
+    let repaired = place.spillway(&["repair", "db", "--adopt"]).ok();
+    assert!(
+        repaired.contains("nothing is seen to be lost") && !repaired.contains("nothing of it is lost"),
+        "{repaired}"
+    );
+    let repaired = json(&place.spillway(&["repair", "again", "--adopt", "--json"]).ok());
+    assert!(repaired["may_lack_an_end"] == true && repaired["lost_nothing"] == true, "{repaired}");
+    assert!(place.spillway(&["repair", "db"]).ok().contains("nothing of it is lost"), "it is Spillway's now");
+}
+
+/// One read that fails would replace all options by defaults.
+#[test]
+fn takeover_over_damaged_options_is_refused_unless_options_are_given() {
+    let place = Place::new();
+    place.copy_of(&fixtures().join("db-unflushed"), "db");
+    let options = place.newest_file("db", "OPTIONS-");
+    std::fs::write(&options, "").unwrap();
+    let refused = place.spillway(&["put", "a", "b", "--adopt", "--db", "db"]).fails();
+    assert!(refused.contains("give all options by --options FILE"), "{refused}");
+    place.spillway(&["put", "a", "b", "--adopt", "--options", "defaults", "--db", "db"]).fails();
+    place.spillway(&["check", "--db", "db"]);
 }
 
 #[test]

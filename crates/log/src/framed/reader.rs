@@ -41,6 +41,8 @@ pub struct Predecessor {
     pub log: u64,
     /// Its file's size.
     pub bytes: u64,
+    /// The number with which its last record begins.
+    pub last: u64,
 }
 
 enum State {
@@ -341,8 +343,9 @@ impl FramedReader {
                 4 | 8 => Part::Last,
                 special::PREDECESSOR | special::PREDECESSOR_RECYCLABLE => {
                     let mut fields = Reader::new(payload);
-                    let read = fields.u64("a log's number").and_then(|log| Ok((log, fields.u64("its size")?)));
-                    self.predecessor = read.ok().map(|(log, bytes)| Predecessor { log, bytes });
+                    let mut field = || fields.u64("a log's predecessor").ok();
+                    let read = field().zip(field()).zip(field());
+                    self.predecessor = read.map(|((log, bytes), last)| Predecessor { log, bytes, last });
                     continue;
                 }
                 kind => match refusal(kind, payload) {

@@ -101,8 +101,10 @@ impl Accounted<'_> {
         let is_brought = self.is_brought(table.properties(), number);
         let family = table.properties().family_id.map(FamilyId).filter(|_| !is_brought);
         let (which, or) = if is_brought {
-            // RocksDB deletes at an open what the MANIFEST of that open lacks.
-            let is_older = !self.recovered.fenced && number < self.recovered.manifest;
+            // RocksDB deletes at an open what the MANIFEST of that open lacks. For another MANIFEST, a later one by its number, an ingest
+            // has its number before.
+            let is_of_open = !self.recovered.fenced && self.recovered.rocksdb_logs.is_of_open;
+            let is_older = is_of_open && number < self.recovered.manifest;
             if is_older || self.is_confirmed || self.has_named(vfs, number)? {
                 return Ok(None);
             }

@@ -14,7 +14,7 @@ use crate::database::handle::lock_path;
 use crate::info_log::names::Names;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
-use crate::version::file_name::{self, FileType, LOAD_DIR};
+use crate::version::file_name::{self, FileType, LOAD_DIR, has_none};
 use crate::version::recover::{Recovered, recover_proven};
 use crate::version::{backup_dirs, incomplete};
 use crate::wal::archive::ARCHIVE_DIR;
@@ -63,14 +63,15 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
         remove_logs(&**vfs, &logs, is_own)?;
     }
     // The logs go before IDENTITY. Where that is gone, in a deletion that was cut off or because no database is here, a log with
-    // an id is a guest's, and one of RocksDB's; and so is that beside our MANIFEST.
+    // an id is a guest's, and one of RocksDB's; and so is that beside our MANIFEST. RocksDB's database need not have an id.
     let is_rest = |kind: FileType| !kind.is_log() && !matches!(kind, FileType::Lock | FileType::Incomplete);
     let names = vfs.read_dir(dir)?;
     let is_gone =
         earlier.is_some() || !names.iter().filter_map(|name| file_name::parse(name)).any(|(kind, _)| is_rest(kind));
+    let may_be_rocksdbs = is_rocksdbs || fenced.is_none() && !has_none(&**vfs, dir, FileType::RocksLog)?;
     let is_here = |kind, path: &Path| match row::database_of(&**vfs, path) {
         _ if kind == FileType::RocksLog => !fenced.unwrap_or(is_gone),
-        Some(other) if own.is_known() || is_gone => owners.contains(&other) || !other.is_known(),
+        Some(other) if own.is_known() || is_gone || may_be_rocksdbs => owners.contains(&other) || !other.is_known(),
         _ => true,
     };
     for logs in [&dir.join(ARCHIVE_DIR), dir] {

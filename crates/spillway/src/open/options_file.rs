@@ -202,7 +202,7 @@ pub(crate) fn families_in(bytes: &[u8]) -> Result<Option<Vec<(String, FamilyOpti
 
 /// A family that either the MANIFEST `recovered` or the newest OPTIONS file lacks, and why the MANIFEST's end may be missing: the
 /// file was written after its last record. `None` for any family: the file was written while they changed. To be asked where that
-/// end is not proven.
+/// end is not proven. RocksDB writes the file behind the record, and where that fails it tells of dropped families still.
 ///
 /// # Errors
 /// The file system's. A damaged file tells nothing.
@@ -215,7 +215,7 @@ pub(crate) fn family_of_lost_end(
         Err(error) if error.kind() == ErrorKind::Corruption => None,
         newest => newest?,
     };
-    let Some((name, bytes)) = newest.filter(|_| recovered.fenced) else { return Ok(None) };
+    let Some((name, bytes)) = newest else { return Ok(None) };
     if whole::is_marked(&bytes) {
         let what = format!("its end may be missing: column families came or went when {name} was written");
         return Ok(Some((None, what)));
@@ -226,7 +226,7 @@ pub(crate) fn family_of_lost_end(
         return Ok(None);
     }
     let known: Vec<_> = recovered.families.iter().map(|family| &family.name).collect();
-    let dropped = known.iter().find(|name| !listed.contains(name)).map(|family| ("lacks", *family));
+    let dropped = known.iter().find(|name| recovered.fenced && !listed.contains(name)).map(|family| ("lacks", *family));
     let made = || listed.iter().find(|name| !known.contains(name)).map(|family| ("has", family));
     Ok(dropped.or_else(made).map(|(verb, family)| {
         (Some(family.clone()), format!("its end may be missing: {name} {verb} column family {family:?}"))

@@ -29,16 +29,20 @@ pub(crate) struct RocksdbLogs {
     /// By log: a number in tables when the log began. The log and later ones have larger numbers only. Flushes that name the log tell
     /// it, and opens.
     pub flushed_before: BTreeMap<FileNumber, SeqNo>,
-    /// The largest first number of the tables that flushes made, and ingests into the default family: smaller ones were given.
+    /// The largest first number of the tables that flushes made, and ingests: smaller ones were given.
     pub given: SeqNo,
     /// The largest number of the other tables. They can be imported, and then the numbers below are another database's.
     pub imported: SeqNo,
+    /// Families that have had tables. What an import brings is a family's first.
+    with_tables: BTreeSet<FamilyId>,
     /// The newest OPTIONS file, which an open writes behind its first log. 0: there is none, or it was not looked for.
     pub options: FileNumber,
     /// The newest one from before the MANIFEST, else as `options`: a new family, or a changed option, writes one, too.
     pub options_before: FileNumber,
     /// The first edits behind the state with which the MANIFEST begins.
     first: FirstEdits,
+    /// The next file of the edit that named the last log first.
+    named_at: Option<FileNumber>,
     /// An open began the MANIFEST, right behind its first log.
     pub is_of_open: bool,
     /// The open had read the logs below this one. What families still need of them was there. 0: not known.
@@ -97,8 +101,14 @@ impl RocksdbLogs {
     /// `last_seq`: as of the MANIFEST so far.
     fn apply(&mut self, edit: &VersionEdit, last_seq: SeqNo) {
         self.first.add(edit, last_seq);
+        // An open tells the log that it gives to each family, and the last number with the last of them.
         if let Some(log) = edit.log_number {
-            self.begun.entry(log).or_insert(last_seq);
+            if !self.begun.contains_key(&log) {
+                self.named_at = edit.next_file;
+            }
+            if self.named_at == edit.next_file {
+                self.begun.insert(log, last_seq);
+            }
         }
         for (log, bytes) in &edit.tracked_logs {
             let synced = self.synced.entry(*log).or_default();
@@ -116,6 +126,8 @@ impl RocksdbLogs {
         let added = edit.added.iter().map(|(_, meta)| meta);
         // The state with which a MANIFEST begins tells no next file.
         let is_later = edit.next_file.is_some();
+        let is_first = !edit.added.is_empty() && self.with_tables.insert(edit.family);
+        let may_be_import = is_first && edit.family != FamilyId::DEFAULT;
         for meta in added.clone().filter(|meta| !is_later && meta.smallest_seq == SeqNo::ZERO) {
             self.unnumbered = self.unnumbered.max(meta.number);
         }
@@ -126,7 +138,7 @@ impl RocksdbLogs {
             if let Some(log) = edit.log_number.filter(|_| is_later) {
                 self.note_flushed_before(log, last);
             }
-            let is_ingest = edit.family == FamilyId::DEFAULT && first == last;
+            let is_ingest = !may_be_import && first == last;
             match is_later && (edit.log_number.is_some() || is_ingest) {
                 true => self.given = self.given.max(first),
                 false => self.imported = self.imported.max(last),

@@ -7,7 +7,7 @@ use base::{FamilyId, FileNumber, SeqNo};
 use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::version::edit::VersionEdit;
-use testkit::engine::{Db, ErrorKind, OpenOptions, repair};
+use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, TableWriter, repair};
 use testkit::run::DIR;
 use vfs::{MemoryVfs, Vfs};
 
@@ -123,6 +123,71 @@ fn log_that_an_open_read_and_left_is_missed() {
     assert!(doubts(&vfs, "it had none").is_empty());
 }
 
+/// A database that nobody closed, before it noted a log to keep. The log has the changes of "f".
+#[test]
+fn first_log_that_is_empty_before_others_is_missed() {
+    for (default_needs, manifest) in [(5, 5), (0, 5), (0, 20)] {
+        let begin = || {
+            let vfs = begun(manifest);
+            let name = path(&format!("MANIFEST-{}", FileNumber(manifest)));
+            append(&vfs, &name, &[flushed(FamilyId::DEFAULT, default_needs, 0)]);
+            append(&vfs, &log_path(4), &[put(1)]);
+            append(&vfs, &log_path(14), &[put(2)]);
+            vfs
+        };
+        assert!(doubts(&begin(), "whole").is_empty());
+        for bytes in [0, 25] {
+            let vfs = begin();
+            vfs.write_file(&log_path(4), &vec![0; bytes]).unwrap();
+            assert!(!doubts(&vfs, &format!("default needs {default_needs}, {bytes} zeros")).is_empty());
+        }
+    }
+    // An open that leaves an older log begins another one behind its own, which is empty.
+    let vfs = opened(4, 1);
+    append(&vfs, &log_path(4), &[put(2)]);
+    append(&vfs, &log_path(14), &[]);
+    append(&vfs, &log_path(18), &[put(3)]);
+    assert!(doubts(&vfs, "whole").is_empty());
+}
+
+/// "default" has changes there alone, and the MANIFEST was begun anew behind the log that a flush of "f" began.
+#[test]
+fn first_log_is_missed_where_a_flush_began_the_next_one() {
+    let begin = || {
+        let vfs = begun(20);
+        append(&vfs, &path("MANIFEST-000020"), &table(F, (2, 2), Some(10)));
+        write_options(&vfs, 7);
+        append(&vfs, &log_path(4), &[put(1), put(2)]);
+        append(&vfs, &log_path(10), &[]);
+        vfs
+    };
+    assert!(doubts(&begin(), "whole").is_empty());
+    let vfs = begin();
+    vfs.truncate(&log_path(4), 0).unwrap();
+    assert!(!doubts(&vfs, "it is empty").is_empty());
+    lose(&vfs, 4);
+    assert!(!doubts(&vfs, "it is gone").is_empty());
+}
+
+/// RocksDB deletes at an open what no MANIFEST names. An ingest has its number before the MANIFEST that its edit begins.
+#[test]
+fn ingested_table_older_than_the_manifest_is_told_unless_an_open_began_that() {
+    let with_table = |vfs: Arc<MemoryVfs>| {
+        let mut writer = TableWriter::create(vfs.clone(), &path("000011.sst"), &FamilyOptions::default()).unwrap();
+        writer.put(b"k", b"v").unwrap();
+        writer.finish().unwrap();
+        vfs
+    };
+    let of_open = with_table(opened(4, 1));
+    append(&of_open, &log_path(4), &[put(2)]);
+    append(&of_open, &log_path(14), &[put(3)]);
+    assert!(doubts(&of_open, "an open let it go").is_empty());
+    let rolled = with_table(anew(10, 7));
+    assert!(!doubts(&rolled, "an ingest's").is_empty());
+    drop(Db::open(DIR, &options(&rolled)).unwrap());
+    assert!(rolled.exists(&path("lost/000011.sst")).unwrap());
+}
+
 /// A transaction is prepared there: nothing else keeps a log that every family has left.
 #[test]
 fn log_that_is_kept_for_a_prepare_is_missed() {
@@ -190,8 +255,13 @@ fn log_that_is_shorter_than_the_next_one_tells_is_missed() {
     let begin = [&crc.to_le_bytes()[..], &[24, 0, 130], &fields].concat();
     vfs.write_file(&log_path(10), &begin).unwrap();
     assert!(doubts(&vfs, "whole").is_empty());
+    let zeroed = copy(&vfs);
     cut(&vfs, 4, 2);
     is_told_for_f(&vfs, "shorter");
+    let mut bytes = zeroed.read_file(&log_path(4)).unwrap();
+    bytes[50..].fill(0);
+    zeroed.write_file(&log_path(4), &bytes).unwrap();
+    is_told_for_f(&zeroed, "as long, and its end is zeros");
 }
 
 /// An open names a number behind the last log, and then unlogged writes of one family are flushed while its log is empty.
@@ -242,6 +312,10 @@ fn end_of_the_last_log_is_missed_where_a_table_came_later() {
     assert!(!doubts(&torn, "cut off").is_empty());
     let flushed = || table(FamilyId::DEFAULT, (6, 6), Some(10));
     assert!(!doubts(&begin(&[flushed()], &[1, 2]), "a flush").is_empty());
+    let behind_a_flush = [table(F, (1, 1), Some(4)), table(F, (6, 6), None)];
+    assert!(!doubts(&begin(&behind_a_flush, &[1, 2]), "an ingest into a family with tables").is_empty());
+    let behind_an_import = [table(F, (2, 2), None), table(F, (4, 6), Some(10))];
+    assert!(!doubts(&begin(&behind_an_import, &[1]), "a flush behind what may be an import").is_empty());
     for (what, tables, puts) in [
         ("unlogged writes", vec![ingested(6)], vec![1, 3]),
         ("an ingest into another family", vec![table(F, (6, 6), None)], vec![1, 2]),

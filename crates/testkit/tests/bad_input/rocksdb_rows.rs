@@ -406,7 +406,7 @@ fn logs_that_need_not_be_there_are_not_missed() {
     vfs.remove_file(&log_path(19)).unwrap();
     assert!(doubts(&vfs, "a checkpoint").is_empty());
     // An open that keeps the MANIFEST, whose later log is 27.
-    append(&vfs, &manifest, &[flushed(FamilyId::DEFAULT, 23, 8), flushed(F, 23, 8), kept_from(23)]);
+    append(&vfs, &manifest, &[flushed(FamilyId::DEFAULT, 23, 7), flushed(F, 23, 8), kept_from(23)]);
     append(&vfs, &log_path(27), &[put(9)]);
     assert!(doubts(&vfs, "opened again").is_empty());
 }
@@ -515,6 +515,16 @@ fn step_of_a_transaction_that_may_be_lost_is_told() {
         if !is_told {
             continue;
         }
+        // RocksDB that begins the next log has ended the one before.
+        append(&torn, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 10, 1)]);
+        let zeroed = copy(&torn);
+        let whole_bytes = zeroed.read_file(&log_path(4)).unwrap();
+        let begin = bytes - step.len() - 7;
+        zeroed.write_file(&log_path(4), &[&whole_bytes[..begin], &[0; 9]].concat()).unwrap();
+        for (vfs, what) in [(torn, "torn before a flush"), (zeroed, "zeros before a flush")] {
+            let found = doubts(&vfs, what);
+            assert!(found.iter().any(|doubt| doubt.of_prepared), "{what}: {found:?}");
+        }
         let damaged = row();
         damaged.flip_bit(&log_path(4), 8 * (bytes as u64 - 3)).unwrap();
         append(&damaged, &log_path(10), &[put(2)]);
@@ -581,10 +591,86 @@ fn ingested_table_that_nothing_names_is_kept_and_told() {
     assert!(!doubts(&vfs, "an ingest").is_empty());
     drop(Db::open(DIR, &options(&vfs)).unwrap());
     assert_eq!(vfs.read_file(&path("lost/000025.sst")).unwrap(), bytes);
-    // A table older than the MANIFEST was let go before.
+}
+
+/// RocksDB writes the OPTIONS file behind the MANIFEST's record.
+#[test]
+fn family_that_only_a_later_options_file_has_is_told() {
+    let text = format!("{OPTIONS_TEXT}[CFOptions \"g\"]\n[TableOptions/BlockBasedTable \"g\"]\n");
+    for (number, is_told) in [(7, false), (31, true)] {
+        let vfs = database();
+        vfs.write_file(&path(&format!("OPTIONS-{}", FileNumber(number))), text.as_bytes()).unwrap();
+        assert_eq!(!doubts(&vfs, &format!("OPTIONS {number}")).is_empty(), is_told);
+    }
+}
+
+/// The MANIFEST has a family's record before a transaction can write to it.
+#[test]
+fn prepare_for_a_family_that_the_manifest_lacks_is_told() {
+    const PREPARE: &[u8] = &[9, 5, 2, 1, b't', 1, b'v', 10, 1, b'T'];
     let vfs = database();
-    vfs.write_file(&path("000003.sst"), &bytes).unwrap();
-    assert!(doubts(&vfs, "an old table").is_empty());
+    append(&vfs, &log_path(12), &[batch(10, 1, &[PREPARE])]);
+    assert!(!is_whole(&vfs));
+    let error = Db::open(DIR, &options(&copy(&vfs))).err().expect("the MANIFEST's end is missing");
+    assert!(error.kind() == ErrorKind::Corruption && error.message().contains("column family 2"), "{error}");
+    assert!(!repair(DIR, &options(&vfs)).unwrap().lost_nothing());
+}
+
+/// What a repair left that was cut off is no database of ours.
+#[test]
+fn repair_without_a_manifest_that_is_cut_off_reads_the_logs_again() {
+    let whole = database();
+    whole.remove_file(&path(MANIFEST)).unwrap();
+    for nth in (1..).step_by(3) {
+        let vfs = copy(&whole);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        let ended = repair(DIR, &OpenOptions { vfs: faulty, ..options(&vfs) });
+        repair(DIR, &options(&vfs)).unwrap();
+        let db = Db::open(DIR, &options(&vfs)).unwrap();
+        let name = db.families().into_iter().map(|family| family.name().to_owned()).find(|name| name != "default");
+        let f = db.family(&name.unwrap()).unwrap();
+        let has = |key: u8| db.get(&f, &[b'0' + key], &Default::default()).unwrap().is_some();
+        assert!((1..10).all(has), "call {nth}");
+        if ended.is_ok() {
+            return;
+        }
+    }
+}
+
+/// A copy that RocksDB made has no id where its MANIFEST notes none.
+#[test]
+fn logs_of_a_guest_stay_beside_rocksdbs_database_without_an_id() {
+    for lost in [None, Some(MANIFEST)] {
+        for what in ["destroy", "restore", "repair"] {
+            let vfs = database();
+            let mut made = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+            made.db.wal_dir = DIR.to_owned();
+            let ours = Db::open("/ours", &made).unwrap();
+            ours.put(&ours.default_family(), b"k", b"v", &Default::default()).unwrap();
+            drop(ours);
+            back_up(&vfs, &database(), 9);
+            lost.into_iter().for_each(|name| vfs.remove_file(&path(name)).unwrap());
+            match what {
+                "destroy" => Db::destroy(DIR, None, &(vfs.clone() as Arc<dyn Vfs>)).unwrap(),
+                "restore" => {
+                    let how = BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() };
+                    BackupEngine::open("/backups", &how).unwrap().restore(1, DIR, &RestoreOptions::default()).unwrap();
+                }
+                _ => {
+                    let repaired = repair(DIR, &options(&vfs));
+                    assert_eq!(
+                        repaired.is_err(),
+                        lost.is_some(),
+                        "without a MANIFEST nothing tells whose database it is"
+                    );
+                }
+            }
+            let ours = Db::open("/ours", &made).unwrap();
+            let found = ours.get(&ours.default_family(), b"k", &Default::default()).unwrap();
+            assert!(found.is_some(), "{what}, {lost:?} is lost");
+        }
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::open::{create_durable_dir, has_logs_in, identity, log_owner, owners_b
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
 use crate::version::edit::VersionEdit;
-use crate::version::file_name::{self, FileType};
+use crate::version::file_name::{self, FileType, has_none};
 use crate::version::incomplete::{self, absolute};
 use crate::version::manifest::{add_if_fenced, manifest_path};
 use crate::version::manifest_copy::copy_path;
@@ -315,8 +315,13 @@ impl Replaced {
         };
         owners.retain(|owner: &DatabaseId| has_logs && owner.is_known());
         here.retain(|owner: &DatabaseId| owner.is_known());
-        let is_lost = here.is_empty() && is_left(vfs, &places.db)?;
         let is_rocksdbs = found.map(|found| !found.fenced);
+        // RocksDB's database need not have an id.
+        let may_be_rocksdbs = match is_rocksdbs {
+            Some(is) => is,
+            None => !has_none(vfs, &places.db, FileType::RocksLog)?,
+        };
+        let is_lost = here.is_empty() && !may_be_rocksdbs && is_left(vfs, &places.db)?;
         Ok(Replaced { is_none: !has_logs, owners, here: (!is_lost).then_some(here), is_rocksdbs })
     }
 

@@ -104,7 +104,7 @@ impl Check<'_> {
         let path = |log| self.log_dir().join(file_name::format(kind, log));
         let parts = history.row.missing(self.recovered).into_iter();
         let mut problems: Vec<_> = parts.map(|part| Error::corruption(part.why).at_path(path(part.log))).collect();
-        let lacking = history.row.lacks_steps();
+        let lacking = history.row.lacks_steps(self.recovered);
         problems.extend(lacking.map(|log| Error::corruption(LACKS_STEPS).at_path(path(log))));
         problems.extend(history.check_no_family_is_ahead(self.recovered, self.log_dir()).err());
         if let Some(path) = history.lost_from().map(path)
@@ -240,12 +240,11 @@ impl Check<'_> {
     fn note_rocksdb_record(&mut self, record: &BatchReader<'_>, steps: RocksdbSteps<'_>) -> Result<()> {
         for step in steps {
             match step {
-                RocksdbStep::Changes(changes) => {
-                    let families = changes.map_while(Result::ok).map(|change| change.family);
-                    self.largest_family = families.fold(self.largest_family, FamilyId::max);
-                }
+                RocksdbStep::Changes(changes) => self.note_families(changes),
                 RocksdbStep::Prepare { name, batch } => {
-                    if self.prepared.insert(name.to_vec(), batch.declared_count()).is_some() {
+                    let count = batch.declared_count();
+                    self.note_families(batch);
+                    if self.prepared.insert(name.to_vec(), count).is_some() {
                         return Err(prepared_twice(name));
                     }
                 }
@@ -255,6 +254,11 @@ impl Check<'_> {
         self.report.log_batches += 1;
         self.report.log_changes += u64::from(record.declared_count());
         Ok(())
+    }
+
+    fn note_families(&mut self, changes: BatchReader<'_>) {
+        let families = changes.map_while(Result::ok).map(|change| change.family);
+        self.largest_family = families.fold(self.largest_family, FamilyId::max);
     }
 
     fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber, history: &mut RocksdbHistory) -> Result<()> {

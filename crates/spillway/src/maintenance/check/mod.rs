@@ -15,7 +15,7 @@ use vfs::Vfs;
 use crate::core::context::check_log_dir;
 use crate::core::unnamed::Logged;
 use crate::maintenance::repair::lost::Lost;
-use crate::maintenance::repair::note_on_unnamed;
+use crate::maintenance::repair::{claim, note_on_unnamed};
 use crate::open::options_file::{self, Survey};
 use crate::open::restart;
 use crate::queue::ingest_record::IngestRecord;
@@ -126,9 +126,19 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// True if nothing is damaged.
+    /// True if nothing is seen to be damaged.
     pub fn is_whole(&self) -> bool {
         self.problems.is_empty()
+    }
+
+    /// Logs of RocksDB's were read, which do not say where they end.
+    pub fn may_lack_an_end(&self) -> bool {
+        self.is_rocksdbs && self.logs > 0
+    }
+
+    /// What may be said of a database [without problems](Self::is_whole).
+    pub fn claim(&self) -> &'static str {
+        claim("the database is whole", self.may_lack_an_end())
     }
 
     fn problem(&mut self, error: Error) {

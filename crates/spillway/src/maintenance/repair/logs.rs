@@ -17,7 +17,7 @@ use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
 use crate::open::replay::row::{self, FoundLog, FoundRow, MissingLog};
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::{LogEnd, LogRow};
-use crate::version::file_name::{self, FileType, numbers_in};
+use crate::version::file_name::{self, FileType, has_none, numbers_in};
 use crate::version::recover::Recovered;
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
@@ -50,20 +50,25 @@ pub(super) struct LogSurvey {
 }
 
 /// Returns the database id of logs in `log_dir` to repair. If neither MANIFEST nor IDENTITY has it, the id of the only
-/// database with logs there.
+/// database with logs there. RocksDB's database need not have one: then logs with an id that note a MANIFEST are a guest's.
 ///
 /// # Errors
 /// `InvalidArgument`: several databases have logs there.
 pub(super) fn owner(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, old: Option<&Recovered>) -> Result<DatabaseId> {
     let own = log_owner(vfs, dir, old);
-    if own.is_known() || !vfs.exists(log_dir)? {
+    if own.is_known() || old.is_some_and(|old| !old.fenced) || !vfs.exists(log_dir)? {
         return Ok(own);
     }
     let numbers = numbers_in(vfs, log_dir, FileType::Log)?;
     let path = |number| log_dir.join(file_name::format(FileType::Log, number));
-    let mut owners = numbers.into_iter().filter_map(|number| log::database_of(vfs, &path(number), number).ok());
-    let Some(first) = owners.find(|owner| owner.is_known()) else { return Ok(own) };
-    match owners.find(|owner| owner.is_another_than(first)) {
+    let heads = numbers.into_iter().filter_map(|number| log::read_head(vfs, &path(number), number).ok());
+    let heads: Vec<_> = heads.filter(|head| head.database.is_known()).collect();
+    let Some(first) = heads.first().map(|head| head.database) else { return Ok(own) };
+    let others = heads.iter().map(|head| head.database).filter(|owner| owner.is_another_than(first));
+    let mut others = others.map(|owner| owner.to_string());
+    let may_be_rocksdbs = old.is_none() && heads.iter().any(|head| head.manifest.is_some());
+    let rocksdbs = may_be_rocksdbs && !has_none(vfs, log_dir, FileType::RocksLog)?;
+    match others.next().or(rocksdbs.then(|| "RocksDB's".to_owned())) {
         None => Ok(first),
         Some(other) => Err(Error::invalid_argument(format!(
             "logs of several databases ({first}, {other}) lie in {}, and neither MANIFEST nor IDENTITY tells whose this is; \
@@ -106,8 +111,12 @@ impl LogSurvey {
         let found = row::find(vfs, dir, own, old.map(Recovered::noted_logs).unwrap_or_default(), head)?;
         let mut survey = LogSurvey { ends, ..LogSurvey::default() };
         let mut found = found;
-        if old.is_some_and(|old| !old.fenced) {
-            (found.logs, found.missing) = (Vec::new(), Vec::new()); // of a takeover that was cut off
+        // What has the form of RocksDB's logs beside ours is not this database's. Ours of a takeover that was cut off note no MANIFEST.
+        let rocksdbs = numbers_in(vfs, dir, FileType::RocksLog)?;
+        let by_logs = !rocksdbs.is_empty() && found.manifest.is_none();
+        let is_rocksdbs = old.map_or(by_logs, |old| !old.fenced);
+        if is_rocksdbs {
+            (found.logs, found.missing) = (Vec::new(), Vec::new());
         }
         let let_go = old.and_then(Recovered::let_go_through);
         let reads_on =
@@ -137,9 +146,7 @@ impl LogSurvey {
         survey.families.extend(behind.families);
         let newest = found.logs.last().map(|log| log.number);
         survey.row = found.logs.first().map(|oldest| LogRow { oldest: oldest.number, newest });
-        // What has the form of RocksDB's logs beside ours is not this database's.
-        let has_rocksdbs = old.map_or(found.logs.is_empty(), |old| !old.fenced);
-        for number in numbers_in(vfs, dir, FileType::RocksLog)?.into_iter().filter(|_| has_rocksdbs) {
+        for number in rocksdbs.into_iter().filter(|_| is_rocksdbs) {
             survey.read_rocksdbs(vfs, &dir.join(file_name::format(FileType::RocksLog, number)), number)?;
         }
         survey.found = Some(found);

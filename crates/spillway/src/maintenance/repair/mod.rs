@@ -43,8 +43,8 @@ use self::lost::Lost;
 use self::work::Repairing;
 use crate::open::engine::Engine;
 
-pub(crate) use report::note_on_unnamed;
 pub use report::{LostTable, RepairReport, RepairedFamily};
+pub(crate) use report::{claim, note_on_unnamed};
 
 /// Makes the damaged database in `dir` openable. `options` are as for opening: comparators that are not built in must
 /// be listed, families need not be. An undamaged database is unchanged, except that leftovers of a crash are moved.
@@ -91,6 +91,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     // Durable before the new MANIFEST takes over: a repetition finds the database whole.
     let written = if work.report.found_every_key() { None } else { Some(work.report.write_to(&lost)?) };
     lost.sync()?;
+    work.report.may_lack_an_end = work.has_rocksdbs_logs();
     work.report.is_last_seq_unseen = work.is_rocksdbs() && work.last_seen(&recovered.families) < recovered.last_seq;
     let mut options = options_for(options, &recovered);
     if salvages {

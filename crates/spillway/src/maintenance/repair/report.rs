@@ -40,6 +40,8 @@ pub struct RepairReport {
     /// [`last_seq`](Self::last_seq) of a RocksDB database is its MANIFEST's, and no table and no log has it. A compaction made the
     /// numbers zero, or what had them is not there.
     pub is_last_seq_unseen: bool,
+    /// RocksDB's logs took part, which do not say where they end: the loss of an end can go unseen.
+    pub may_lack_an_end: bool,
     /// The report of an earlier repair that lost or doubted something, in `lost/`: none of it is known better since. Who has
     /// dealt with it moves the file away.
     pub earlier: Option<PathBuf>,
@@ -83,9 +85,14 @@ pub struct LostTable {
 
 impl RepairReport {
     /// Whether every key has its last durable value, and the stored options are there: nothing is lost, damaged or in doubt, by
-    /// an [`earlier`](Self::earlier) repair neither.
+    /// an [`earlier`](Self::earlier) repair neither. But for an end that RocksDB's logs [may lack](Self::may_lack_an_end).
     pub fn lost_nothing(&self) -> bool {
         self.lost_no_key() && self.lost_options.is_empty() && self.earlier_options.is_none()
+    }
+
+    /// What may be said of a database that [lost nothing](Self::lost_nothing).
+    pub fn claim(&self) -> &'static str {
+        claim("nothing of it is lost", self.may_lack_an_end)
     }
 
     /// As [`lost_nothing`](Self::lost_nothing), whatever became of the stored options.
@@ -193,6 +200,17 @@ impl fmt::Display for RepairReport {
             0 => Ok(()),
             1 => writeln!(f, "1 file that belonged to nothing is in lost/ now"),
             count => writeln!(f, "{count} files that belonged to nothing are in lost/ now"),
+        }
+    }
+}
+
+/// What a report claims that found nothing lost: `whole`, if all ends of logs are proven. RocksDB's logs have no end records, and an
+/// end that is lost at a record's boundary leaves no trace.
+pub(crate) fn claim(whole: &'static str, may_lack_an_end: bool) -> &'static str {
+    match may_lack_an_end {
+        false => whole,
+        true => {
+            "nothing is seen to be lost; RocksDB's logs do not say where they end, so the loss of an end can go unseen"
         }
     }
 }

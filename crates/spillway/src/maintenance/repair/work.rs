@@ -331,6 +331,10 @@ impl<'a> Repairing<'a> {
         self.old.recovered.as_ref().map_or_else(by_logs, |old| !old.fenced)
     }
 
+    pub fn has_rocksdbs_logs(&self) -> bool {
+        self.is_rocksdbs() && has_rocksdb_logs(&**self.vfs, self.log_dir)
+    }
+
     /// Whether some logs are damaged or missing.
     pub fn has_damaged_logs(&self) -> bool {
         !self.logs.damaged.is_empty()

@@ -107,6 +107,7 @@ impl RocksdbHistory {
             self.row.add_steps(log, batch.seq(), &steps);
             visit(&record, &batch, steps)
         })?;
+        self.row.end(log, &reader, end, false);
         let damaged = match end {
             FramedEnd::Damaged { offset } => Some(offset),
             _ => None,

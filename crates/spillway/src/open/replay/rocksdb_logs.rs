@@ -311,7 +311,7 @@ impl LogReplay<'_> {
             let name = file_name::format(FileType::RocksLog, part.log);
             self.doubting().families_of(part.families.iter(), &format!("{name} {}", part.why));
         }
-        if let Some(log) = history.row.lacks_steps() {
+        if let Some(log) = history.row.lacks_steps(self.recovered) {
             let name = file_name::format(FileType::RocksLog, log);
             self.doubting().add(Doubt::of_prepared(format!("{name} {LACKS_STEPS}")));
         }
@@ -417,6 +417,8 @@ impl LogReplay<'_> {
                     if self.hole_at.is_some() {
                         self.prepares.take(name); // its end is lost
                     }
+                    let families = batch.clone().map_while(Result::ok).map(|change| change.family.0);
+                    self.max_family = families.fold(self.max_family, u32::max);
                     self.prepares.keep(name, at, batch.to_bytes())?;
                 }
                 RocksdbStep::Commit(name) => {
@@ -482,13 +484,16 @@ impl LogReplay<'_> {
         let named: BTreeSet<_> = recovered.tables().map(FileMeta::physical_number).chain(live).collect();
         let there = file_name::numbers_in(vfs, dir, FileType::Table)?;
         let is_as_long = Some(manifest_copy::copy_bytes(vfs, dir, recovered.manifest)?) == recovered.manifest_end;
-        let has_no_sign = there.is_subset(&named) && (is_as_long || !recovered.fenced);
+        let has_no_sign = there.is_subset(&named) && is_as_long && recovered.fenced;
         if has_no_sign || Pair::has_right_copy(vfs, dir, recovered.manifest)? {
             return Ok(());
         }
         if let Some((family, what)) = options_file::family_of_lost_end(vfs, dir, recovered)? {
             let why = format!("the MANIFEST has no second copy, and {what}");
             self.context.recovery_doubts.add(Doubt { family, ..Doubt::of_all(why) });
+        }
+        if there.is_subset(&named) {
+            return Ok(());
         }
         let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
         // Replay by images reads a part of the logs.

@@ -38,6 +38,8 @@ struct ReadLog {
     first: Option<SeqNo>,
     /// The number behind the last change. `None`: not known.
     next: Option<SeqNo>,
+    /// The number with which the last record begins.
+    last_record: SeqNo,
     /// Where the records end, in bytes.
     end: u64,
     /// The file's size.
@@ -47,6 +49,8 @@ struct ReadLog {
     is_cut: bool,
     /// A record is damaged: no crash does that.
     is_damaged: bool,
+    /// It ends with a part of a record, or with zeros: a crash left it so, not RocksDB that began the next log.
+    is_torn: bool,
 }
 
 /// A part of the row that is missing.
@@ -63,7 +67,7 @@ impl RocksdbRow {
     pub fn add(&mut self, log: FileNumber, first: SeqNo, steps: &[RocksdbStep<'_>]) -> Option<SeqNo> {
         let next = self.add_steps(log, first, steps);
         let read = self.logs.entry(log).or_default();
-        read.has_records = true;
+        (read.has_records, read.last_record) = (true, read.last_record.max(first));
         if next == Some(first) {
             return next;
         }
@@ -128,6 +132,7 @@ impl RocksdbRow {
         (read.end, read.bytes) = (reader.offset_of(end), reader.offset_of(FramedEnd::Clean));
         read.predecessor = reader.predecessor();
         read.is_cut |= is_cut;
+        read.is_torn = matches!(end, FramedEnd::Torn { .. } | FramedEnd::Zeros { .. });
     }
 
     /// The first log whose changes do not go on where those before it end. All go on behind `last`.
@@ -175,10 +180,18 @@ impl RocksdbRow {
             parts.insert(number, MissingPart::of(number, number, why, recovered));
         }
         for (by, log) in &self.logs {
-            let Some(Predecessor { log, bytes }) = log.predecessor else { continue };
+            let Some(Predecessor { log, bytes, last }) = log.predecessor else { continue };
             let number = FileNumber(log);
-            let Some(has) = self.logs.get(&number).map(|log| log.bytes).filter(|has| *has < bytes) else { continue };
-            let why = format!("has {has} bytes, and log {by} notes that it had {bytes}");
+            let Some(log) = self.logs.get(&number).filter(|_| number >= recovered.oldest_rocksdb_log()) else {
+                continue;
+            };
+            let why = if log.bytes < bytes {
+                format!("has {} bytes, and log {by} notes that it had {bytes}", log.bytes)
+            } else if log.last_record.0 < last && !log.is_cut {
+                format!("has records up to number {}, and log {by} notes that it had number {last}", log.last_record)
+            } else {
+                continue;
+            };
             parts.insert(number, MissingPart::of(number, number, why, recovered));
         }
     }
@@ -199,6 +212,22 @@ impl RocksdbRow {
             let why = format!("{what}, and a later log was begun, which proves that it had writes");
             parts.entry(number).or_insert_with(|| MissingPart::of(number, number, why, recovered));
         }
+        // An open that flushes nothing leaves a family the oldest log with its changes. Only where older logs are left is the open's own
+        // first log empty when the next one is begun.
+        let has_records = |(_, log): &(&FileNumber, &ReadLog)| log.has_records;
+        let empty = self.logs.first_key_value().filter(|first| *first.0 >= oldest && !has_records(first));
+        let next = self.logs.iter().find(has_records).map(|(number, _)| *number);
+        for needed in recovered.families.iter().map(|family| family.log_number) {
+            let is_empty = empty.is_some_and(|(number, _)| needed == *number || needed.0 == 0);
+            let is_left = needed < recovered.rocksdb_logs.read_below;
+            let was_left =
+                is_left && !self.logs.range(needed..recovered.rocksdb_logs.read_below).any(|log| has_records(&log));
+            let next = next.filter(|_| is_empty).or(was_left.then_some(recovered.rocksdb_logs.read_below));
+            let Some(next) = next else { continue };
+            let why = format!("is missing or empty, and so is every log up to log {next}; a family needs one");
+            let through = FileNumber(next.0 - 1);
+            parts.entry(needed).or_insert_with(|| MissingPart::of(needed, through, why, recovered));
+        }
         let named = begun.range(oldest..).next().map(|(number, _)| *number).filter(|next| *next > oldest);
         let kept = recovered.min_log_to_keep;
         let prepared_in = recovered.rocksdb_logs.prepared_in.filter(|log| *log == kept);
@@ -213,29 +242,37 @@ impl RocksdbRow {
 
     /// A log that another one was begun before, which has changes and is kept for a family. The first log of an open has none before it,
     /// and unlogged writes are flushed while it is empty: it is older than the MANIFEST that the open begins, and than its OPTIONS file.
-    /// But an open that read the logs leaves to a family an earlier one only where the family has changes there. Before RocksDB noted
-    /// which logs it keeps, it let go of logs that families without changes name.
+    /// Before RocksDB noted which logs it keeps, it let go of logs that families without changes name.
     fn log_with_one_before(&self, recovered: &Recovered) -> Option<FileNumber> {
-        let (kept, known) = (recovered.min_log_to_keep, &recovered.rocksdb_logs);
-        // Of one that is begun anew later, the number before its own is a table's.
-        let is_of_open =
-            known.is_of_open || self.logs.contains_key(&FileNumber(recovered.manifest.0.saturating_sub(1)));
-        let first = if is_of_open { recovered.manifest } else { known.options_before };
+        let (kept, first) = (recovered.min_log_to_keep, self.behind_first_log(recovered));
         let named = || recovered.families.iter().map(|family| family.log_number);
         let with_changes = self.logs.iter().filter(|(_, log)| log.first.is_some()).map(|(number, _)| *number);
         let is_needed = kept.0 > 0 && named().any(|log| log == kept);
         let later = named().chain(with_changes).filter(|log| first.0 > 0 && *log > first);
-        later.chain([known.read_below]).filter(|log| is_needed && *log > kept).min()
+        later.filter(|log| is_needed && *log > kept).min()
+    }
+
+    /// A file that is younger than the first log of the last open. 0: not known.
+    fn behind_first_log(&self, recovered: &Recovered) -> FileNumber {
+        let known = &recovered.rocksdb_logs;
+        // Of a MANIFEST that is begun anew later, the number before its own is a table's.
+        let is_of_open =
+            known.is_of_open || self.logs.contains_key(&FileNumber(recovered.manifest.0.saturating_sub(1)));
+        if is_of_open { recovered.manifest } else { known.options_before }
     }
 
     /// Numbers that are missing before the first log, where RocksDB has let no log go yet: no family has been flushed.
     fn find_lost_head(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
         let known = &recovered.rocksdb_logs;
         // A repair without a MANIFEST, whose number is 0 then, cannot know.
-        let is_known = recovered.manifest.0 > 0 && known.begun.is_empty();
-        let has_let_none_go = is_known && recovered.oldest_rocksdb_log() == FileNumber(0);
+        let has_let_none_go = recovered.manifest.0 > 0 && recovered.oldest_rocksdb_log() == FileNumber(0);
         let with_changes = self.logs.iter().find_map(|(number, log)| Some((*number, log.first?)));
-        let Some((log, first)) = with_changes.filter(|_| has_let_none_go) else { return };
+        // The log that a flush began has one with changes before it, which a family needs that was not flushed.
+        let (named, behind) =
+            (recovered.families.iter().map(|family| family.log_number), self.behind_first_log(recovered));
+        let flushed_for = named.filter(|log| behind.0 > 0 && *log > behind).min();
+        let without = flushed_for.map(|log| (log, SeqNo(recovered.last_seq.0.saturating_add(1))));
+        let Some((log, first)) = with_changes.or(without).filter(|_| has_let_none_go) else { return };
         let is_told = self.has_unlogged || parts.range(..log).next().is_some();
         let may_hold = known.flushes_may_hold(SeqNo(known.imported.0.saturating_add(1)), first);
         if is_told || may_hold || may_lack_numbers(recovered, log) {
@@ -252,9 +289,12 @@ impl RocksdbRow {
     fn find_lost_end(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
         let known = &recovered.rocksdb_logs;
         let Some((&log, read)) = self.logs.iter().rfind(|(_, log)| log.first.is_some()) else { return };
-        let Some(next) = read.next.filter(|next| *next < known.given) else { return };
+        let behind_imports = SeqNo(known.imported.0.saturating_add(1));
+        let Some(next) = read.next.map(|next| next.max(behind_imports)).filter(|next| *next < known.given) else {
+            return;
+        };
         let is_told = self.has_unlogged || read.is_damaged || parts.range(log..).next().is_some();
-        let may_hold = next <= known.imported || known.has_flushed(next) || known.flushes_may_hold(next, known.given);
+        let may_hold = known.has_flushed(next) || known.flushes_may_hold(next, known.given);
         if is_told || may_hold || may_lack_numbers(recovered, log) {
             return;
         }
@@ -297,9 +337,13 @@ impl RocksdbRow {
 
     /// The first log whose damaged part may have had a prepare or a rollback. They take no number, so that none is missing where the
     /// next record goes on.
-    pub fn lacks_steps(&self) -> Option<FileNumber> {
-        let damaged = self.logs.iter().filter(|(_, log)| log.is_damaged && self.has_transactions);
-        self.damaged_old.or(damaged.map(|(number, _)| *number).next())
+    pub fn lacks_steps(&self, recovered: &Recovered) -> Option<FileNumber> {
+        let next_of = |number: FileNumber| self.logs.range(FileNumber(number.0 + 1)..).next();
+        let is_ended =
+            |number| next_of(number).is_some_and(|(next, _)| recovered.rocksdb_logs.begun.contains_key(next));
+        let lacks = |(number, log): &(&FileNumber, &ReadLog)| log.is_damaged || log.is_torn && is_ended(**number);
+        let damaged = self.logs.iter().filter(|_| self.has_transactions).find(lacks);
+        self.damaged_old.or(damaged.map(|(number, _)| *number))
     }
 
     /// Commits whose prepare is in no log. A transaction is in tables only if one has its first number. A dropped family may have
