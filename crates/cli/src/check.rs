@@ -1,8 +1,9 @@
 //! `spillway check`.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use base::name;
 use spillway::internal::Error;
 use spillway::internal::check::{self, CheckOptions, CheckReport, Problem};
 use spillway::internal::version::backup_dirs;
@@ -35,7 +36,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let located = database.locate()?;
     let (dir, vfs) = (&located.dir, RealVfs::new());
     let settings = located.configure(Settings::load(&vfs, dir, database.options.as_deref())?);
-    let log_dir = Some(settings.db.wal_dir).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let log_dir = Some(settings.db.wal_dir).filter(|dir| !dir.is_empty()).map(|dir| name::path(&dir));
     let teller = Teller::default();
     let long = watch(&teller)?;
     let report = check::check(dir, &CheckOptions { vfs, orders: Vec::new(), log_dir }, &mut |step| {

@@ -32,7 +32,7 @@ pub struct DatabaseArgs {
     db: Option<PathBuf>,
     /// Configuration file in JSON or YAML with the directory and options of databases; #NAME chooses a database.
     /// `spillway options check` explains a configuration.
-    #[arg(long, value_name = "FILE[#NAME]")]
+    #[arg(long, value_name = "FILE[#NAME]", value_parser = name_parser())]
     config: Option<String>,
     /// Database of the configuration, if not its default one.
     #[arg(long, value_name = "NAME", requires = "config")]
@@ -40,7 +40,7 @@ pub struct DatabaseArgs {
     /// Options to override the ones stored with the database: an OPTIONS, .json or .yaml file, or a string such as
     /// "write_buffer_size=64M;compression=kZSTD"; or the word "defaults", in place of the stored ones. `spillway options`
     /// lists all options.
-    #[arg(long, value_name = "FILE|STRING", conflicts_with = "config")]
+    #[arg(long, value_name = "FILE|STRING", conflicts_with = "config", value_parser = name_parser())]
     pub options: Option<String>,
     /// Warns about unsupported options with an effect on the data, instead of refusing them.
     #[arg(long)]
@@ -65,7 +65,7 @@ impl PlaceArgs {
     }
 }
 
-/// Names of families are bytes.
+/// Names of families, and paths in options, are bytes.
 pub fn name_parser() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|name| name::text(name.as_bytes()).into_owned())
 }
@@ -148,6 +148,7 @@ impl DatabaseArgs {
     pub fn locate(&self) -> Outcome<Located> {
         if let Some(config) = &self.config {
             let (path, name) = split_config(config);
+            let path = &path;
             let configured = read_config(path, self.ignore_unsupported_options)?
                 .database(self.database.as_deref().or(name))
                 .cloned();
@@ -179,8 +180,10 @@ impl DatabaseArgs {
     fn opened(&self, db: Database, options: &OpenOptions) -> Database {
         if self.options.is_some() && !options.read_only {
             let db = &options.db;
-            let is_kept = !db.best_efforts_recovery && db.wal_recovery_mode == DbOptions::default().wal_recovery_mode;
-            let but = if is_kept { "" } else { ", except for the way of recovery" };
+            let recovers = db.best_efforts_recovery || db.wal_recovery_mode != DbOptions::default().wal_recovery_mode;
+            let but = [(recovers, "the way of recovery"), (db.error_if_exists, "error_if_exists")];
+            let but: Vec<_> = but.into_iter().filter(|(is_given, _)| *is_given).map(|(_, name)| name).collect();
+            let but = if but.is_empty() { String::new() } else { format!(", except for {}", but.join(" and ")) };
             note(&format!("the database keeps these options: commands after this one use them too{but}"));
         }
         warn_of_doubts(db)
@@ -267,7 +270,8 @@ impl DatabaseArgs {
         Ok((warn_of_doubts(Database::open(&dir, &options)?), Some(error)))
     }
 
-    fn options_for(&self, access: Access) -> Outcome<(PathBuf, OpenOptions)> {
+    /// The directory, and what to open it with.
+    pub fn options_for(&self, access: Access) -> Outcome<(PathBuf, OpenOptions)> {
         let Located { dir, configured } = self.locate()?;
         let vfs: Arc<dyn Vfs> = RealVfs::new();
         incomplete::check(&*vfs, &dir)?;
@@ -331,7 +335,8 @@ impl DatabaseArgs {
             Some(configured) => configured_options(&configured, stored, &there, access, vfs)?,
             None => stored_options(stored, &there, vfs),
         };
-        (options.db.create_if_missing, options.db.error_if_exists) = (create, false);
+        options.db.create_if_missing = create;
+        options.db.error_if_exists &= writes;
         (options.read_only, options.stored_in) = (!writes, stored_in);
         options.db.ignore_unsupported_options |= self.ignore_unsupported_options || !writes;
         options.adopt_rocksdb = matches!(access, Access::Write { adopt: true, .. });
@@ -390,10 +395,10 @@ pub fn read_config(path: &Path, ignore_unsupported_options: bool) -> Outcome<Con
 }
 
 /// `FILE#NAME`, or `FILE`.
-pub fn split_config(text: &str) -> (&Path, Option<&str>) {
+pub fn split_config(text: &str) -> (PathBuf, Option<&str>) {
     match text.rsplit_once('#') {
-        Some((path, name)) if !name.is_empty() && !name.contains('/') => (Path::new(path), Some(name)),
-        _ => (Path::new(text), None),
+        Some((path, name)) if !name.is_empty() && !name.contains('/') => (name::path(path), Some(name)),
+        _ => (name::path(text), None),
     }
 }
 

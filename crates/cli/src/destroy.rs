@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use base::name;
 use spillway::internal::version::file_name::{self, FileType};
 use spillway::internal::version::incomplete;
 use spillway::internal::vfs::{RealVfs, Vfs};
@@ -56,9 +57,12 @@ fn was_database(vfs: &dyn Vfs, dir: &Path) -> Outcome<bool> {
 /// Notes that logs in a directory of their own stay: they may be those of the database that this one is a copy of.
 fn tell_logs_left(vfs: &dyn Vfs, wal_dir: &str) -> Outcome {
     let is_log = |name: &String| file_name::parse(name).is_some_and(|(kind, _)| kind.is_log());
-    let dir = Path::new(wal_dir);
-    if !wal_dir.is_empty() && vfs.exists(dir)? && vfs.read_dir(dir)?.iter().any(is_log) {
-        note(&format!("the logs in {wal_dir}, its wal_dir, stay: delete them if no other database has its logs there"));
+    let dir = name::path(wal_dir);
+    if !wal_dir.is_empty() && vfs.exists(&dir)? && vfs.read_dir(&dir)?.iter().any(is_log) {
+        note(&format!(
+            "the logs in {}, its wal_dir, stay: delete them if no other database has its logs there",
+            dir.display()
+        ));
     }
     Ok(())
 }

@@ -112,13 +112,16 @@ fn explain(error: &Error) -> String {
     text
 }
 
-/// The flag for the option that a message advises.
+/// The flag for the option that a message advises, or what helps against a lack.
 fn flags(message: &str) -> &'static str {
     match message {
         _ if message.contains("ignore_unsupported_options") => {
             "\nhint: on the command line that is --ignore-unsupported-options"
         }
         _ if message.contains("adopt_rocksdb") => "\nhint: on the command line that is --adopt",
+        _ if message.contains("cannot start the thread") && !message.contains("ulimit") => {
+            "\nhint: raise the limit of threads (`ulimit -u`, LimitNPROC= of systemd, a container's pids limit)"
+        }
         _ => "",
     }
 }

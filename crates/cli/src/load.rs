@@ -61,7 +61,7 @@ const NOTHING_LOADED: &str = "nothing was loaded";
 #[command(after_help = "Examples:
   spillway load people.csv --db /tmp/people --key surname,name
   spillway load UnicodeData.txt --db /tmp/unicode --format csv --delimiter ';' --no-header --key 1
-  spillway load events-*.json.gz --db /tmp/events --format ndjson --key time,id --key-separator :
+  spillway load events-*.json.gz --db /tmp/events --format ndjson --key time,id --key-separator @
   spillway load big.tsv --db /tmp/big --format tsv --via ingest --memory 4G
   spillway load people.csv --db /tmp/people --format csv --skip-bad --skip 120000    # continues
   spillway scan --db /tmp/a | spillway load - --db /tmp/b --format kv")]
@@ -124,7 +124,7 @@ impl Args {
         };
         match wrong {
             Some(name) => Err(Failure::refused(format!("{name} goes with --via {via} only"))),
-            None => Ok(()),
+            None => self.make.check(), // before the database is made
         }
     }
 }
@@ -165,7 +165,7 @@ fn load(
     let vfs = RealVfs::new();
     let start = vfs.now();
     let db = Arc::new(db);
-    let watch = Watch::begin(db.clone(), family.clone(), interrupt.clone())?;
+    let watch = Watch::begin(db.clone(), family.clone(), interrupt.clone());
     let key = input.key();
     let mut loader = Loader {
         args,

@@ -72,7 +72,7 @@ impl Long {
         let (end, ended) = mpsc::channel();
         let first = reached();
         let step = Step::begin(&first.what, first.total_bytes);
-        let job = Job::start(vfs, "progress", move || {
+        let watch = move || {
             while ended.recv_timeout(WATCH_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let Reached { bytes, total_bytes, what } = reached();
                 step.reach(bytes, total_bytes, what);
@@ -82,6 +82,13 @@ impl Long {
                 }
             }
             step.end();
+        };
+        // Only where another thread can be had beside it: the command's own work may need the last one.
+        let (release, held) = mpsc::channel::<()>();
+        let job = Job::start(vfs, "spare", move || held.recv().unwrap_or(())).and_then(|spare| {
+            let job = Job::start(vfs, "progress", watch);
+            drop((release, spare)); // in this order: the spare one waits
+            job
         });
         match &job {
             Ok(_) => interrupt.listen()?,

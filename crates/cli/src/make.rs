@@ -27,7 +27,7 @@ const PROGRESS_RECORDS: u64 = 4096;
 pub struct MakeArgs {
     /// Memory for sorting, in bytes or with a suffix K, M or G. More records than fit are sorted on disk. The index and filter of
     /// tables need some megabytes per thread in addition. Default: 512M, or a quarter of the memory that the process's group (a
-    /// container) may take.
+    /// container), or its address space (`ulimit -v`), leaves.
     #[arg(long, value_name = "BYTES", value_parser = human::parse_bytes)]
     memory: Option<u64>,
     /// Threads for sorting, merging and writing. Default: one per processor.
@@ -51,6 +51,13 @@ impl MakeArgs {
             ("--target-size", self.target_size.is_some()),
         ];
         given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+
+    /// # Errors
+    /// A size is too small.
+    pub fn check(&self) -> Outcome {
+        self.memory_bytes()?;
+        self.target_bytes().map(drop)
     }
 
     fn memory_bytes(&self) -> Outcome<u64> {

@@ -3,14 +3,26 @@
 
 use std::path::{Path, PathBuf};
 
-/// Bytes of the smallest limit of the process's groups (cgroups), as a container has one; `None` without a limit, and where the
-/// system has no groups.
+use rustix::param::page_size;
+use rustix::process::{Resource, getrlimit};
+
+/// Bytes that the process may take: the smallest limit of its groups (cgroups), as a container has one, or what is left of its
+/// address space (`ulimit -v`). `None` without a limit.
 pub fn limit_bytes() -> Option<u64> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    limit_below(Path::new("/sys/fs/cgroup"), &groups)
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok();
+    let of_groups = groups.and_then(|groups| limit_below(Path::new("/sys/fs/cgroup"), &groups));
+    of_groups.into_iter().chain(addresses_left()).min()
 }
 
-/// As [`limit_bytes`]. `groups` is the text of `/proc/self/cgroup`: a line is a number, controllers and a path, separated by colons.
+/// Bytes left of the limited address space.
+fn addresses_left() -> Option<u64> {
+    let limit = getrlimit(Resource::As).current?;
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let taken: u64 = pages.and_then(|pages| pages.split(' ').next()?.parse().ok()).unwrap_or(0);
+    Some(limit.saturating_sub(taken * page_size() as u64))
+}
+
+/// The smallest limit of the groups below a mount. `groups` is the text of `/proc/self/cgroup`: a line is a number, controllers and a path, separated by colons.
 fn limit_below(mount: &Path, groups: &str) -> Option<u64> {
     let limits = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);

@@ -1,20 +1,23 @@
 //! `spillway options`.
 
 use std::io::Write;
-use std::path::Path;
 
+use base::name;
 use clap::Subcommand;
 use live::options::Shown;
 use serde_json::json;
 use spillway::internal::config::{Config, Start};
-use spillway::internal::options::{AutoSortOptions, Documented, TableOptions, ZipTableOptions, row::Home, rows};
+use spillway::internal::options::row::{Change, Home, OptionGroup, Row, Setting};
+use spillway::internal::options::{AutoSortOptions, Documented, TableOptions, ZipTableOptions, rows};
 use spillway::internal::vfs::RealVfs;
 use spillway::internal::{DEFAULT_FAMILY, DbOptions, FamilyOptions};
-use spillway::observe::ObservedBy;
+use spillway::observe::{ObservedBy, ObservedOption};
 
-use crate::database::split_config;
+use crate::bytes;
+use crate::database::{name_parser, split_config};
 use crate::failure::{Failure, Outcome};
 use crate::json;
+use crate::terminal::printable;
 use crate::watched::{self, WatchedArgs};
 
 /// Lists all options with name, type, default, bounds and meaning; shows those in force; or checks a configuration.
@@ -43,7 +46,7 @@ enum Action {
     )]
     Check {
         /// Configuration file in JSON or YAML; #NAME shows only this database.
-        #[arg(value_name = "FILE[#NAME]")]
+        #[arg(value_name = "FILE[#NAME]", value_parser = name_parser())]
         config: String,
         /// Prints all options, including defaults.
         #[arg(long)]
@@ -82,8 +85,20 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
 fn show_in_force(watched: &WatchedArgs, as_json: bool, out: &mut dyn Write) -> Outcome {
     let mut seen = watched::open(watched)?.observe()?;
     if seen.process.observed_by != ObservedBy::Writer {
-        // What this command opens by, and not what is stored.
-        seen.options.retain(|option| option.name != "ignore_unsupported_options");
+        let (stored, defaults) = (watched::stored_options(watched)?, DbOptions::default());
+        let both = stored.settings().into_iter().zip(defaults.settings());
+        // Without what this command opens by.
+        let differing = both.filter(|((row, now), (_, default))| {
+            row.name != "ignore_unsupported_options" && now.text() != default.text()
+        });
+        let option = |((row, now), (_, default)): ((&Row, &dyn Setting), (_, &dyn Setting))| {
+            let mut option = ObservedOption::default();
+            (option.name, option.value, option.default) = (row.name.to_owned(), now.text(), default.text());
+            option.is_mutable = row.change == Change::Mutable;
+            option
+        };
+        seen.options.retain(|option| option.family.is_some());
+        seen.options.splice(0..0, differing.map(option));
     }
     if as_json {
         return json::print(&json!({ "observed_by": seen.process.observed_by, "options": seen.options }), out);
@@ -93,7 +108,7 @@ fn show_in_force(watched: &WatchedArgs, as_json: bool, out: &mut dyn Write) -> O
         return Ok(writeln!(out, "every option has its default")?);
     }
     let of = |option: &Shown| match &option.family {
-        Some(family) => format!("family \"{}\"", family.escape_debug()),
+        Some(family) => format!("family \"{}\"", bytes::text(&name::bytes(family))),
         None => "database".to_owned(),
     };
     let mut group = None;
@@ -102,6 +117,7 @@ fn show_in_force(watched: &WatchedArgs, as_json: bool, out: &mut dyn Write) -> O
             writeln!(out, "{}", of(option))?;
         }
         let Shown { name, text, default, is_mutable, .. } = option;
+        let text = printable(text);
         let default = if default.is_empty() { "nothing" } else { default };
         writeln!(out, "  {name} = {text} (default {default}; changes {})", live::options::when(*is_mutable))?;
     }
@@ -110,7 +126,8 @@ fn show_in_force(watched: &WatchedArgs, as_json: bool, out: &mut dyn Write) -> O
 
 fn check(config: &str, all: bool, out: &mut dyn Write) -> Outcome {
     let (path, name) = split_config(config);
-    let config = Config::from_file(&*RealVfs::new(), Path::new(path), &Start::default())?;
+    let path = path.as_path();
+    let config = Config::from_file(&*RealVfs::new(), path, &Start::default())?;
     for warning in config.warnings() {
         writeln!(out, "warning: {warning}")?;
     }
@@ -130,7 +147,8 @@ fn check(config: &str, all: bool, out: &mut dyn Write) -> Outcome {
 
 fn check_json(config: &str, all: bool, out: &mut dyn Write) -> Outcome {
     let (path, name) = split_config(config);
-    let config = Config::from_file(&*RealVfs::new(), Path::new(path), &Start::default())?;
+    let path = path.as_path();
+    let config = Config::from_file(&*RealVfs::new(), path, &Start::default())?;
     let databases = match name {
         Some(name) => vec![config.database(Some(name)).map_err(|error| error.at_path(path))?],
         None => config.databases().iter().collect(),

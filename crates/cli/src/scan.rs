@@ -14,6 +14,7 @@ use spillway::internal::{DbIterator, Error, Family, PassedOver, ReadOptions, Ski
 use crate::bytes::{Notation, after_prefix};
 use crate::database::{Access, FamilyArgs, PlaceArgs};
 use crate::failure::{Failure, Outcome, found_damage};
+use crate::interrupt::Interrupt;
 use crate::long::{Long, Reached};
 use crate::{human, json};
 
@@ -112,6 +113,10 @@ fn print(args: &Args, mut walk: Walk, prefix: Option<&[u8]>, out: &mut dyn Write
     let (mut keys, mut key_bytes, mut value_bytes) = (0u64, 0u64, 0u64);
     let counted = Arc::new(AtomicU64::new(0));
     let long = args.count.then(|| watch(&counted)).transpose()?;
+    let interrupt = Interrupt::default();
+    if !args.count {
+        interrupt.listen()?; // a count is ended by `long`
+    }
     let mut valid = walk.start();
     while valid && args.limit.is_none_or(|limit| keys < limit) {
         let (key, (value, time_s)) = (walk.entries.key(), walk.value());
@@ -124,6 +129,11 @@ fn print(args: &Args, mut walk: Walk, prefix: Option<&[u8]>, out: &mut dyn Write
                 true => counted.store(keys, Ordering::Relaxed),
                 false => printer.entry(key, value, time_s)?,
             }
+        }
+        if interrupt.is_asked() {
+            out.flush()?;
+            let keys = human::counted(keys, "key", "keys");
+            return Err(Failure::Interrupted(format!("{keys} were printed, and nothing was changed")));
         }
         valid = walk.step();
     }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use live::{Server, Settings};
+use spillway::internal::shell;
 use spillway::internal::vfs::{self, IoClass, RealVfs};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, warn};
 use crate::interrupt::Interrupt;
 use crate::watched::{self, WatchedArgs};
 
@@ -54,12 +55,18 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     out.flush()?;
     let clock = RealVfs::new();
     while !interrupt.is_asked() {
+        if !server.is_serving() {
+            return Err(Failure::refused("the page is served no more: its thread has ended"));
+        }
         clock.sleep(Duration::from_millis(100));
     }
     Ok(())
 }
 
 fn read_token(path: &Path) -> Outcome<String> {
+    if rustix::fs::stat(path).is_ok_and(|found| found.st_mode & 0o004 != 0) {
+        warn(&format!("every user of this machine can read the token: chmod 600 {}", shell::word(path)));
+    }
     let bytes = vfs::read_all(&*RealVfs::new(), path, TOKEN_BYTES_MAX, IoClass::Other)?;
     String::from_utf8(bytes)
         .map(|text| text.trim().to_string())

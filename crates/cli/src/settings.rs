@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::name;
 use spillway::internal::options::known::IGNORE_UNSUPPORTED;
 use spillway::internal::options::row::OptionGroup;
 use spillway::internal::options::{OptionsFile, Syntax, apply_string, string, whole};
@@ -78,7 +79,7 @@ impl Settings {
             whole.and_then(|()| read_options(&text, path, &none)).map(|(settings, _)| settings)
         });
         let error = match read {
-            Ok(settings) => return Ok(settings.without_recovery()),
+            Ok(settings) => return Ok(settings.without_way_of_open()),
             Err(error) => error,
         };
         match (error.kind(), unsupported) {
@@ -89,15 +90,17 @@ impl Settings {
                 }
                 let (mut settings, _) = read_file(&**vfs, path, &none.ignoring_unsupported(true))?;
                 settings.db.ignore_unsupported_options = false;
-                Ok(settings.without_recovery())
+                Ok(settings.without_way_of_open())
             }
             _ => Err(error),
         }
     }
 
-    /// Drops how to recover: a salvage that was asked for once is not repeated unasked.
-    fn without_recovery(mut self) -> Settings {
+    /// Drops what is of one open: a salvage that was asked for once is not repeated unasked, nor is a database refused that
+    /// was to be new then.
+    fn without_way_of_open(mut self) -> Settings {
         let default = DbOptions::default();
+        self.db.error_if_exists = default.error_if_exists;
         self.db.wal_recovery_mode = default.wal_recovery_mode;
         self.db.best_efforts_recovery = default.best_efforts_recovery;
         self
@@ -158,7 +161,7 @@ impl Settings {
     /// For [`DEFAULTS`] in place of lost options: the logs are where the MANIFEST says, if that is a directory.
     fn find_logs(&mut self, vfs: &Arc<dyn Vfs>, dir: &Path) {
         let noted = recover(&**vfs, dir).ok().and_then(|found| found.log_dir).filter(|logs| *logs != LOG_DIR_OF_COPY);
-        if let Some(logs) = noted.filter(|logs| vfs.exists(Path::new(logs)).unwrap_or(false)) {
+        if let Some(logs) = noted.filter(|logs| vfs.exists(&name::path(logs)).unwrap_or(false)) {
             self.db.wal_dir = logs;
         }
     }
@@ -187,7 +190,7 @@ impl Settings {
                 return Ok(defaults);
             }
             Some(text) if is_file_name(text) => {
-                let mut read = read_file(&**vfs, Path::new(text), &self)?;
+                let mut read = read_file(&**vfs, &name::path(text), &self)?;
                 // A file of another database does not tell how these values are stored. The MANIFEST does, and --ttl.
                 let current = |dir: &Path| dir.join(file_name::format(FileType::Current, FileNumber(0)));
                 let is_there = dir.map_or(Ok(false), |dir| vfs.exists(&current(dir)))?;
@@ -232,7 +235,7 @@ impl Settings {
 
 /// Whether `--options` names a file.
 pub fn is_file_name(text: &str) -> bool {
-    let path = Path::new(text);
+    let path = name::path(text);
     let is_named_so = |suffix: &str| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(suffix));
     !text.contains('=') || path.is_file() || ["json", "yaml", "yml", "ini"].into_iter().any(is_named_so)
 }
@@ -280,7 +283,7 @@ fn read_text(vfs: &dyn Vfs, path: &Path) -> Result<String> {
         }
         false => error,
     })?;
-    Ok(base::name::text(&bytes).into_owned())
+    Ok(name::text(&bytes).into_owned())
 }
 
 /// Reads a file's options over `over`. Also returns warnings about options without effect.

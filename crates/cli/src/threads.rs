@@ -1,7 +1,7 @@
 //! Work on several threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use spillway::internal::Result;
 use spillway::internal::vfs::{JoinHandle, Vfs};
@@ -25,6 +25,17 @@ impl<T: Send + Sync + 'static> Job<T> {
         Ok(Job { thread: Some(thread), result })
     }
 
+    /// As [`start`](Self::start). Where no thread can be had, the work is done on this one before the call returns.
+    pub fn begin(vfs: &dyn Vfs, name: &str, work: impl FnOnce() -> T + Send + 'static) -> Job<T> {
+        fn take<W>(work: &Mutex<Option<W>>) -> W {
+            work.lock().unwrap_or_else(PoisonError::into_inner).take().expect("it is done once")
+        }
+        let work = Arc::new(Mutex::new(Some(work)));
+        let taken = work.clone();
+        let started = Job::start(vfs, name, move || take(&taken)());
+        started.unwrap_or_else(|_| Job { thread: None, result: Arc::new(OnceLock::from(take(&work)())) })
+    }
+
     /// Waits for the result. A panic is passed on.
     pub fn wait(mut self) -> T {
         if let Some(thread) = self.thread.take() {
@@ -43,7 +54,7 @@ impl<T> Drop for Job<T> {
     }
 }
 
-/// Runs `work` for every item on at most `threads` threads. Results are in the order of the items.
+/// Runs `work` for every item on at most `threads` threads, or on this one where none can be had. Results are in the order of the items.
 ///
 /// # Errors
 /// The first error in the order of the items. Items not yet begun by then are skipped.
@@ -61,7 +72,7 @@ where
     let shared = Arc::new((items, AtomicUsize::new(0), AtomicBool::new(false), work));
     let one = |_| {
         let shared = shared.clone();
-        Job::start(vfs, "worker", move || {
+        Job::begin(vfs, "worker", move || {
             let (items, next, failed, work) = &*shared;
             let mut done = Vec::new();
             while !failed.load(Ordering::Relaxed) {
@@ -74,8 +85,24 @@ where
             done
         })
     };
-    let jobs = (0..count).map(one).collect::<Result<Vec<_>>>()?;
+    let jobs: Vec<_> = (0..count).map(one).collect();
     let mut done: Vec<_> = jobs.into_iter().flat_map(Job::wait).collect();
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use spillway::internal::vfs::{Fault, FaultCode, FaultVfs, Operation, RealVfs, Rule};
+
+    use super::*;
+
+    /// As in a container without room for another process.
+    #[test]
+    fn work_without_a_thread_is_done_by_the_caller() {
+        let vfs = FaultVfs::new(RealVfs::new());
+        vfs.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Spawn).sticky());
+        assert_eq!(map(&*vfs, 4, vec![1, 2, 3], |n| Ok(n * 2)).expect("done"), [2, 4, 6]);
+        assert_eq!(Job::begin(&*vfs, "work", || 7).wait(), 7);
+    }
 }

@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use live::Source;
 use spillway::internal::vfs::RealVfs;
-use spillway::internal::{Database, Error, ErrorKind, Result};
+use spillway::internal::{Database, DbOptions, Error, ErrorKind, Result};
 use spillway::observe::{Attached, Observation, ObservedEvents};
 
-use crate::database::PlaceArgs;
+use crate::database::{Access, PlaceArgs};
 use crate::failure::{Outcome, note, warn};
 
 /// The database to look at.
@@ -33,6 +33,11 @@ pub fn open(args: &WatchedArgs) -> Outcome<Box<dyn Source>> {
     let own = own_dir();
     let db = database.open_to_follow(&own)?;
     Ok(Box::new(Files { db: Some(db), own }))
+}
+
+/// The stored options of the database, with those given: a reader opens it with others of its own.
+pub fn stored_options(args: &WatchedArgs) -> Outcome<DbOptions> {
+    Ok(args.place.database().options_for(Access::Read)?.1.db)
 }
 
 /// Where a reader that follows has its own files.

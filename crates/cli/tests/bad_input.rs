@@ -105,6 +105,66 @@ fn records_longer_than_the_limit_are_named_and_passed_over() {
 }
 
 #[test]
+fn keys_that_no_table_holds_are_named_and_passed_over() {
+    let place = Place::new();
+    let long = "x".repeat(17 << 20);
+    for (format, text) in [
+        (&["csv", "--no-header"][..], format!("1,a\n{long},b\n3,c\n")),
+        (&["kv"], format!("1\ta\n{long}\tb\n3\tc\n")),
+        (&["ndjson", "--key", "k"], format!("{{\"k\":1}}\n{{\"k\":\"{long}\"}}\n{{\"k\":3}}\n")),
+    ] {
+        place.write("in", text);
+        for via in ["puts", "ingest"] {
+            let load = [&["load", "in", "--db", "db", "--via", via, "--format"], format].concat();
+            let error = place.spillway(&load).fails();
+            assert!(error.contains("in, line 2: key ") && error.contains("is too long"), "{error}");
+            place.spillway(&[&load[..], &["--skip-bad"]].concat()).ok();
+            assert_eq!(keys(&place, "db"), ["1", "3"], "{format:?} {via}");
+            std::fs::remove_dir_all(place.path("db")).unwrap();
+        }
+    }
+}
+
+/// The header of the second would be a record, or a record of it would pass for a header.
+#[test]
+fn files_of_another_form_than_the_first_are_told() {
+    let place = Place::new();
+    place.write("names.csv", "id,name\n1,a\n2,b\n");
+    place.write("rows.csv", "3,c\n4,d\n");
+    place.write("other.csv", "id,town\n5,e\n");
+    place.write("tabs.tsv", "id\tname\n3\tc\n");
+    place.write("semicolons.csv", "id;name\n3;c\n");
+    place.write("objects.ndjson", "{\"id\":7}\n");
+    place.write("empty.csv", "");
+    for (files, more, what) in [
+        (["names.csv", "rows.csv"], &["--value", "2"][..], "rows.csv has a first row that is a record"),
+        (["names.csv", "rows.csv"], &[], "--header or --no-header"),
+        (["names.csv", "rows.csv"], &["--format", "csv", "--value", "2"], "rows.csv, line 1: the first row names 3, c"),
+        (["rows.csv", "names.csv"], &["--value", "2"], "names.csv has a first row that names the columns"),
+        (["names.csv", "other.csv"], &["--value", "2"], "names id, town; the first file's names id, name"),
+        (["names.csv", "tabs.tsv"], &[], "tabs.tsv looks like tsv, and the first file like csv: say --format"),
+        (["names.csv", "objects.ndjson"], &["--key", "1"], "objects.ndjson looks like ndjson"),
+        (["names.csv", "semicolons.csv"], &[], "semicolons.csv has ';' between its fields, and the first file ','"),
+    ] {
+        for command in [&["load", "--db", "db"][..], &["table", "build", "--to", "tables"]] {
+            let error = place.spillway(&[command, &files, more].concat()).fails();
+            assert!(error.contains(what), "{files:?} {more:?}: {error}");
+            std::fs::remove_dir_all(place.path("db")).ok();
+        }
+    }
+    for (files, more) in [
+        (&["names.csv", "rows.csv"][..], &["--no-header"][..]),
+        (&["names.csv", "other.csv"], &["--value", "id"]),
+        (&["rows.csv", "rows.csv"], &[]),
+    ] {
+        let loaded = place.spillway(&[&["load", "--db", "db"], files, more].concat());
+        assert_eq!(loaded.code, Some(0), "{files:?} {more:?}: {loaded:?}");
+    }
+    place.spillway(&["load", "empty.csv", "rows.csv", "--no-header", "--db", "empty"]).ok();
+    place.spillway(&["load", "rows.csv", "empty.csv", "--no-header", "--db", "empty"]).ok();
+}
+
+#[test]
 fn compressed_files_are_read_by_what_they_hold() {
     let text = "\u{feff}id,name\n1,a\n2,b\n".as_bytes();
     let (first, second) = text.split_at(9);

@@ -456,6 +456,8 @@ fn options_of_the_other_way_are_refused() {
         (&["--via", "ingest", "--batch", "7"], "--batch goes with --via puts only"),
         (&["--via", "ingest", "--acks"], "--acks goes with --via puts only"),
         (&["--via", "ingest", "--sync"], "--sync goes with --via puts only"),
+        (&["--via", "ingest", "--memory", "1K"], "--memory is at least 64.00 KiB"),
+        (&["--via", "ingest", "--target-size", "0"], "--target-size is at least 4.00 KiB"),
     ] {
         let error = place.spillway(&[&["load", "in", "--format", "kv", "--db", "db"], args].concat()).fails();
         assert!(error.contains(what), "{error}");

@@ -5,6 +5,7 @@
 mod common;
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use common::Place;
@@ -78,6 +79,15 @@ fn options_in_force_are_shown_of_files_and_of_a_process() {
     let stored = place.spillway(&["options", "show", "db"]).ok();
     let line = "family \"default\"\n  write_buffer_size = 1 MiB (default 64 MiB; changes at run time)\n";
     assert_eq!(stored, line);
+    // Those that a reader opens with other values, too.
+    place.spillway(&["put", "k", "v", "--db", "db", "--options", "max_open_files=100;db_log_dir=logs"]).ok();
+    let stored = place.spillway(&["options", "show", "db"]).ok();
+    for line in ["max_open_files = 100 (default -1; changes at run time)", "db_log_dir = logs (default nothing; "] {
+        assert!(stored.starts_with("database\n") && stored.contains(&format!("\n  {line}")), "{stored}");
+    }
+    assert!(stored.ends_with(line), "{stored}");
+    let json = place.spillway(&["options", "show", "--db", "db", "--json"]).ok();
+    assert!(json.contains(r#""name":"max_open_files","value":"100","default":"-1","is_mutable":true"#), "{json}");
     let mut options = OpenOptions::default();
     (options.db.observe_socket, options.db.max_background_jobs) = (true, 7);
     let db = Database::open(place.path("db"), &options).unwrap();
@@ -92,6 +102,18 @@ fn options_in_force_are_shown_of_files_and_of_a_process() {
         "{json}"
     );
     db.close().unwrap();
+}
+
+#[test]
+fn a_token_that_everybody_can_read_is_told() {
+    let place = Place::new();
+    place.write("token", "short");
+    place.spillway(&["put", "k", "v", "--db", "db", "--create"]).ok();
+    for (mode, is_told) in [(0o644, true), (0o600, false)] {
+        std::fs::set_permissions(place.path("token"), std::fs::Permissions::from_mode(mode)).unwrap();
+        let refused = place.spillway(&["serve", "db", "--port", "0", "--token-file", "token"]).fails();
+        assert_eq!(refused.contains("every user of this machine can read the token: chmod 600 token"), is_told);
+    }
 }
 
 /// A process that ends and comes again, while `top` looks.

@@ -5,9 +5,10 @@
 
 mod common;
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use common::{Place, Ran, files};
+use common::{Place, Ran, SPILLWAY, files, run};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -288,6 +289,54 @@ fn logs_in_a_directory_of_their_own_are_found_without_the_options() {
         let stored = std::fs::read_to_string(place.newest_file("db", "OPTIONS-")).unwrap();
         assert!(stored.contains("wal_dir=logs"), "{stored}");
     }
+}
+
+/// A wal_dir, say, that is not UTF-8.
+#[test]
+fn paths_in_options_are_bytes() {
+    let place = Place::new();
+    let wal_dir = std::ffi::OsStr::from_bytes(b"logs\xff");
+    let with = |args: &[&str], last: &[u8]| {
+        let mut command = place.command(SPILLWAY, args);
+        command.arg(std::ffi::OsStr::from_bytes(last));
+        run(command, b"")
+    };
+    with(&["put", "key", "value", "--db", "db", "--create", "--options"], b"wal_dir=logs\xff").ok();
+    let logs = || std::fs::read_dir(place.path("").join(wal_dir)).unwrap().count();
+    assert!(logs() > 0);
+    assert!(place.spillway(&["check", "db"]).ok().contains("1 log read"));
+    with(&["families", "create", "--db", "db", "--with", "write_buffer_size=1M"], b"f\xfe").ok();
+    let shown = place.spillway(&["options", "show", "db"]).ok();
+    assert!(shown.contains("wal_dir = logs\\xff ") && shown.contains("family \"f\\xfe\"\n"), "{shown}");
+    lose_options(&place);
+    place.spillway(&["put", "c", "3", "--db", "db", "--options", "defaults"]).ok();
+    assert_eq!(place.spillway(&["scan", "--db", "db"]).ok(), "c\t3\nkey\tvalue\n");
+    std::fs::copy(place.newest_file("db", "OPTIONS-"), place.path("").join(wal_dir).join("OPTIONS.ini")).unwrap();
+    with(&["put", "d", "4", "--db", "db", "--options"], b"logs\xff/OPTIONS.ini").ok();
+    let document = format!("databases: {{ d: {{ params: {{ path: {:?} }} }} }}", place.path("plain"));
+    place.spillway(&["put", "c", "3", "--db", "plain", "--create"]).ok();
+    std::fs::write(place.path("").join(wal_dir).join("app.yaml"), document).unwrap();
+    assert_eq!(with(&["get", "c", "--config"], b"logs\xff/app.yaml#d").ok(), "3\n");
+    assert!(with(&["options", "check"], b"logs\xff/app.yaml").ok().contains("plain"));
+    let destroyed = place.spillway(&["destroy", "--db", "db", "--yes"]);
+    assert!(destroyed.code == Some(0) && destroyed.err.contains("its wal_dir, stay"), "{destroyed:?}");
+}
+
+#[test]
+fn a_database_that_is_to_be_new_is_refused_where_there_is_one() {
+    let place = Place::new();
+    let new = put(&place, "error_if_exists=true;write_buffer_size=1M", &[]);
+    assert!(new.code == Some(0) && new.err.contains("except for error_if_exists"), "{new:?}");
+    place.spillway(&["put", "a", "1", "--db", "db"]).ok();
+    let again = put(&place, "error_if_exists=true", &[]).fails();
+    assert!(again.contains("exists (error_if_exists is true)"), "{again}");
+    assert_eq!(place.spillway(&["get", "a", "--db", "db", "--options", "error_if_exists=true"]).ok(), "1\n");
+    place.write(
+        "app.yaml",
+        "DBOptions: { new: { error_if_exists: true } }\ndatabases: { d: { params: { path: db, db_options: new } } }\n",
+    );
+    let document = place.spillway(&["put", "a", "2", "--config", "app.yaml"]).fails();
+    assert!(document.contains("exists (error_if_exists is true)"), "{document}");
 }
 
 /// The options before them, of a FIFO family say, could delete tables.

@@ -19,6 +19,26 @@ fn small() -> Place {
 }
 
 #[test]
+fn an_interrupted_scan_says_how_far_it_came() {
+    let place = Place::new();
+    let lines: String = (0..100_000).map(|n| format!("key{n:06}\tvalue\n")).collect();
+    place.spillway_reading(&["load", "-", "--db", "db", "--format", "kv"], lines.as_bytes()).ok();
+    for signal in ["-INT", "-TERM"] {
+        let mut scan = place.command(SPILLWAY, &["scan", "db"]);
+        let mut scan = scan.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(scan.stdout.take().unwrap());
+        out.read_line(&mut String::new()).unwrap();
+        assert!(place.command("kill", &[signal, &scan.id().to_string()]).status().unwrap().success());
+        let mut rest = String::new();
+        out.read_to_string(&mut rest).unwrap();
+        let ended = scan.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(ended.status.code() == Some(130) && told.contains("keys were printed"), "{signal}: {told}");
+        assert!(rest.ends_with('\n') && rest.lines().count() < 99_999);
+    }
+}
+
+#[test]
 fn scan_shows_what_is_asked_for() {
     let place = small();
     for (args, expected) in [

@@ -8,7 +8,7 @@
 //! # Ok::<(), spillway::Error>(())
 //! ```
 //!
-//! The server has a thread of its own, takes a reading each second while somebody looks, and every ten seconds else. It listens
+//! The server has two threads of its own, takes a reading each second while somebody looks, and every ten seconds else. It listens
 //! on loopback without a token, elsewhere only with one; it changes options only with [`Settings::allow_changes`] and a token,
 //! and none that deletes data. Nobody who looks can slow the database down: viewers are bounded, and share one reading.
 #![forbid(unsafe_code)]

@@ -82,9 +82,10 @@ static KNOWN: LazyLock<BTreeMap<&'static str, Known>> = LazyLock::new(|| {
     groups.flat_map(|(of, rows)| rows.into_iter().map(move |row| (row.name, Known { row, of }))).collect()
 });
 
-/// Options that change while the database is open and then delete data: tables that FIFO compaction no longer keeps, and
-/// archived logs.
-const DELETING: [&str; 4] = ["compaction_options_fifo", "ttl", "WAL_ttl_seconds", "WAL_size_limit_MB"];
+/// Options that change while the database is open and then delete data: tables that FIFO compaction no longer keeps,
+/// archived logs, and, at the close, what only memtables hold.
+const DELETING: [&str; 5] =
+    ["compaction_options_fifo", "ttl", "WAL_ttl_seconds", "WAL_size_limit_MB", "avoid_flush_during_shutdown"];
 
 /// Whether a change of an option can delete data.
 pub fn deletes_data(name: &str) -> bool {
@@ -231,7 +232,9 @@ mod tests {
         let listed = mutable.iter().filter(|row| deletes_data(row.name)).count();
         assert_eq!(listed, DELETING.len(), "each is an option, and changes at run time");
         let harmless = "wal_bytes_per_sync"; // its text tells of logs that are deleted in any case
-        for row in mutable.iter().filter(|row| ["delete", "What is kept"].iter().any(|word| row.doc.contains(word))) {
+        for row in
+            mutable.iter().filter(|row| ["delete", "What is kept", "lost"].iter().any(|word| row.doc.contains(word)))
+        {
             assert!(deletes_data(row.name) || row.name == harmless, "{}: {}", row.name, row.doc);
         }
     }

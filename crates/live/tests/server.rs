@@ -200,6 +200,7 @@ fn options_change_only_where_that_is_allowed() {
         ("null", "ttl", "1"),
         ("null", "WAL_ttl_seconds", "1"),
         ("null", "WAL_size_limit_MB", "1"),
+        ("null", "avoid_flush_during_shutdown", "true"),
     ] {
         let body = format!(r#"{{"family":{family},"name":"{name}","value":"{value}"}}"#);
         let (status, answer) = open.ask("POST", "/options", headers, &body);
@@ -335,6 +336,31 @@ impl live::Source for Large {
     fn set_option(&self, _: Option<&str>, _: &str, _: &str) -> spillway::Result<()> {
         Ok(())
     }
+}
+
+/// A program's own source that panics.
+struct Broken;
+
+impl live::Source for Broken {
+    fn observe(&self) -> spillway::Result<spillway::observe::Observation> {
+        panic!("of the test")
+    }
+
+    fn set_option(&self, _: Option<&str>, _: &str, _: &str) -> spillway::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_server_whose_source_panics_says_that_it_ended() {
+    assert!(opened(|_| {}).server.is_serving());
+    let server = Server::start(Broken, Settings::default()).unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while server.is_serving() {
+        assert!(Instant::now() < until);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(TcpStream::connect(server.address()).is_err());
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The threads of a benchmark: started together, added up.
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Mutex};
 
-use base::{Error, Result};
+use base::{Error, ErrorKind, Result};
 
 use super::{Benchmark, Ground, Thread, Work};
 use crate::machine::processor_time;
@@ -22,7 +22,9 @@ pub fn run_threads<'a, S: Store>(
     seed: u64,
 ) -> Result<Tally<'a>> {
     let threads = ground.flags.threads;
-    let start = Barrier::new(threads + usize::from(benchmark.beside_a_writer));
+    let all = threads + usize::from(benchmark.beside_a_writer);
+    check_threads(all)?;
+    let start = Barrier::new(all);
     let over = AtomicBool::new(false);
     let run_one = |work: Work, index: usize| -> Result<Tally<'a>> {
         let mut rng = Rng::new(seed ^ (index as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93));
@@ -51,6 +53,21 @@ pub fn run_threads<'a, S: Store>(
         total.cpu = processor_time().saturating_sub(cpu_before);
         total.background_writes = background_writes;
         Ok(total)
+    })
+}
+
+/// Starts so many threads beside each other, and ends them: those of a benchmark wait for each other.
+///
+/// # Errors
+/// `Io`: no more threads can be had.
+fn check_threads(count: usize) -> Result<()> {
+    let held = Mutex::new(());
+    std::thread::scope(|scope| {
+        let _holding = held.lock();
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, || drop(held.lock())).map(drop);
+        let failed =
+            |error| Error::new(ErrorKind::Io, format!("cannot start the threads, {count} of them")).with_source(error);
+        (0..count).try_for_each(start).map_err(failed)
     })
 }
 

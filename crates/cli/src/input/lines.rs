@@ -49,12 +49,7 @@ impl Parser for Pairs {
                 Line::End => return Ok(Next::End),
                 Line::TooLong => return Ok(Next::Malformed { line, what: self.source.too_long("line") }),
                 Line::Whole if self.line.is_empty() => {}
-                Line::Whole => {
-                    return Ok(match self.parse(record) {
-                        Ok(()) => Next::Record,
-                        Err(what) => Next::Malformed { line, what },
-                    });
-                }
+                Line::Whole => return Ok(Next::of(self.parse(record), line, record)),
             }
         }
     }

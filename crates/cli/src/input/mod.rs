@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use clap::ValueEnum;
+use spillway::internal::{ValueKind, limits};
 
 use crate::bytes::text;
 use crate::delimited::Row;
@@ -117,6 +118,17 @@ enum Next {
     },
 }
 
+impl Next {
+    /// What was parsed at a line. A record that no table can hold is malformed, too.
+    fn of(parsed: Result<(), String>, line: u64, record: &Record) -> Next {
+        let storable = || limits::check_change(ValueKind::Value, &record.key, &record.value);
+        match parsed.and_then(|()| storable().map_err(|error| error.message().to_owned())) {
+            Ok(()) => Next::Record,
+            Err(what) => Next::Malformed { line, what },
+        }
+    }
+}
+
 /// Reads records of one format.
 trait Parser {
     /// Reads the next record into `record`.
@@ -180,7 +192,8 @@ impl<'a> Input<'a> {
             Source::open(&path, self.read_bytes.clone(), self.interrupt.clone(), self.args.record_bytes_max())?;
         let name = source.name().to_owned();
         let form = match self.form {
-            Some(form) => form,
+            Some(first) if source.peek_line()?.is_empty() => first,
+            Some(first) => self.args.form(&mut source)?.as_first(&name, first)?,
             None => self.args.form(&mut source)?,
         };
         if form.format == Format::Ndjson {
@@ -193,8 +206,7 @@ impl<'a> Input<'a> {
         }
         match (&self.header, parser.header()) {
             (None, header) => self.header = header.cloned(),
-            // Named columns are found by their names.
-            (Some(first), Some(header)) if self.args.value.is_empty() => check_header(&name, first, header)?,
+            (Some(first), Some(header)) => self.args.check_header(&name, first, header)?,
             _ => {}
         }
         self.open = Some(OpenFile { name, parser });
@@ -319,6 +331,36 @@ impl InputArgs {
         Err(Failure::refused(wrong))
     }
 
+    /// The columns that are stored must have the same names in all files: whole rows, and columns by their numbers, could not be
+    /// told apart.
+    fn check_header(&self, name: &str, first: &Row, header: &Row) -> Outcome {
+        let column = |row: &Row, column: &String| {
+            let by_number = || column.parse::<usize>().ok().and_then(|number| row.get(number.checked_sub(1)?));
+            let found = row.iter().find(|name| *name == column.as_bytes());
+            found.or_else(by_number).map(text).unwrap_or_default()
+        };
+        let used = |row: &Row| match self.value.as_slice() {
+            [] => row.iter().map(text).collect::<Vec<_>>(),
+            _ => {
+                let key = if self.key.is_empty() { &[String::from("1")] } else { self.key.as_slice() };
+                key.iter().chain(&self.value).map(|one| column(row, one)).collect()
+            }
+        };
+        let (header, first) = (used(header), used(first));
+        if header == first {
+            return Ok(());
+        }
+        let (header, first) = (header.join(", "), first.join(", "));
+        let so = match self.value.is_empty() {
+            true => "rows that are stored whole could not be told apart. Say --value with the columns to store",
+            false => "columns by their numbers would be others. Say --key and --value with their names",
+        };
+        Err(Failure::refused(format!(
+            "{name}, line 1: the first row names {header}; the first file's names {first}, and {so}, --no-header if the \
+             first rows are records, or load it by itself"
+        )))
+    }
+
     /// What the key is made of, in words.
     fn key_of(&self, header: Option<&Row>) -> String {
         match (self.key.as_slice(), header.and_then(|names| names.get(0))) {
@@ -366,6 +408,26 @@ impl Format {
 }
 
 impl Form {
+    /// This form, of a later file, if it is that of the first one.
+    fn as_first(self, name: &str, first: Form) -> Outcome<Form> {
+        let row = |form: Form| if form.no_header { "is a record" } else { "names the columns" };
+        let what = if self.format != first.format {
+            let (format, first) = (self.format.name(), first.format.name());
+            format!("looks like {format}, and the first file like {first}: say --format")
+        } else if self.delimiter != first.delimiter {
+            let (delimiter, first) = (self.delimiter, first.delimiter);
+            format!("has {delimiter:?} between its fields, and the first file {first:?}: say --delimiter")
+        } else if self.no_header != first.no_header {
+            let (row, first) = (row(self), row(first));
+            format!(
+                "has a first row that {row}, as it looks, and that of the first file {first}: say --header or --no-header"
+            )
+        } else {
+            return Ok(first);
+        };
+        Err(Failure::refused(format!("{name} {what} if it is the same in all files, or load it by itself")))
+    }
+
     fn describe(self) -> String {
         let Form { format, delimiter, no_header, .. } = self;
         let first = match no_header {
@@ -395,19 +457,6 @@ fn separate(key: &mut Vec<u8>, from: usize, separator: &str) -> Result<(), Strin
         "a part of the key has {separator:?} in it, and another record could have the same key: say --key-separator TEXT \
          with a text that no part has"
     ))
-}
-
-/// Whole rows can be values only if all files have the same header.
-fn check_header(name: &str, first: &Row, header: &Row) -> Outcome {
-    if first.iter().eq(header.iter()) {
-        return Ok(());
-    }
-    let names = |row: &Row| row.iter().map(text).collect::<Vec<_>>().join(", ");
-    let (header, first) = (names(header), names(first));
-    Err(Failure::refused(format!(
-        "{name}, line 1: the first row names {header}; the first file's names {first}, and rows that are stored whole \
-         could not be told apart. Say --value with the columns to store, or load it by itself"
-    )))
 }
 
 /// Standard input can be read once: a second time it would look like a file without records.

@@ -68,10 +68,8 @@ impl Parser for Rows {
                 what: format!("the row{to} has {fields}, the first one has {expected}"),
             });
         }
-        Ok(match self.columns.fill(&self.row, self.layout, record) {
-            Ok(()) => Next::Record,
-            Err(what) => Next::Malformed { line, what },
-        })
+        let filled = self.columns.fill(&self.row, self.layout, record);
+        Ok(Next::of(filled, line, record))
     }
 
     fn header(&self) -> Option<&Row> {

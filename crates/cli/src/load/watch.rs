@@ -8,7 +8,7 @@ use std::time::Duration;
 use spillway::internal::vfs::RealVfs;
 use spillway::internal::{Database, Error, ErrorKind, Family, Result};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, note};
 use crate::interrupt::Interrupt;
 use crate::threads::Job;
 
@@ -23,7 +23,8 @@ const PATIENCE_LOOKS: u32 = 10;
 pub struct Watch {
     /// Never sent to: dropping it ends the thread.
     end: mpsc::Sender<()>,
-    job: Job<Watched>,
+    /// `None` where no thread can be had.
+    job: Option<Job<Watched>>,
 }
 
 /// Result of a watch.
@@ -35,7 +36,7 @@ struct Watched {
 }
 
 impl Watch {
-    pub fn begin(db: Arc<Database>, family: Arc<Family>, interrupt: Interrupt) -> Outcome<Watch> {
+    pub fn begin(db: Arc<Database>, family: Arc<Family>, interrupt: Interrupt) -> Watch {
         let (end, ended) = mpsc::channel();
         let job = Job::start(&*RealVfs::new(), "watch", move || {
             let (mut errors_seen, mut looks_asked) = (0, 0);
@@ -49,15 +50,18 @@ impl Watch {
                 }
             }
             Watched { lack: None, closed: Ok(()) }
-        })?;
-        Ok(Watch { end, job })
+        });
+        if let Err(error) = &job {
+            note(&format!("a full disk, and Ctrl-C while the database waits, do not end this load: {error}"));
+        }
+        Watch { end, job: job.ok() }
     }
 
     /// Ends the watch and closes the database. If the watch closed it for lack of space, a `Closed` failure becomes
     /// `NoSpace`.
     pub fn close(self, loaded: Outcome, db: &Database) -> (Outcome, Result<()>) {
         drop(self.end);
-        let Watched { lack, closed } = self.job.wait();
+        let Watched { lack, closed } = self.job.map_or(Watched { lack: None, closed: Ok(()) }, Job::wait);
         let loaded = match (loaded, lack) {
             (Err(Failure::Engine(error)), Some(lack)) if error.kind() == ErrorKind::Closed => Err(lack.into()),
             (loaded, _) => loaded,

@@ -117,7 +117,7 @@ impl Sorter {
 
     /// Starts sorting the current buffer, and continues with an empty one. Waits for the oldest job if too many run.
     fn hand_over(&mut self) -> Result<()> {
-        self.start_sorting()?;
+        self.start_sorting();
         while self.jobs.len() >= self.settings.buffers() {
             if self.spill.is_none() {
                 self.begin_spilling()?;
@@ -129,18 +129,17 @@ impl Sorter {
         Ok(())
     }
 
-    fn start_sorting(&mut self) -> Result<()> {
+    fn start_sorting(&mut self) {
         let mut buffer = std::mem::replace(&mut self.current, Buffer::new(0));
         let (settings, spill) = (self.settings.clone(), self.spill.clone());
-        let job = Job::start(&*self.vfs, "sort", move || {
+        let job = Job::begin(&*self.vfs, "sort", move || {
             buffer.sort(&settings.order);
             match spill {
                 None => Ok(Sequence::Memory(Arc::new(buffer))),
                 Some(spill) => write(&buffer, &settings, &spill),
             }
-        })?;
+        });
         self.jobs.push_back(job);
-        Ok(())
     }
 
     /// Writes all sorted buffers, each on its own thread.
@@ -149,10 +148,10 @@ impl Sorter {
         self.spill = Some(spill.clone());
         for job in std::mem::take(&mut self.jobs) {
             let (settings, spill) = (self.settings.clone(), spill.clone());
-            let writing = Job::start(&*self.vfs, "spill", move || match job.wait()? {
+            let writing = Job::begin(&*self.vfs, "spill", move || match job.wait()? {
                 Sequence::Memory(buffer) => write(&buffer, &settings, &spill),
                 spilled @ Sequence::Spilled(_) => Ok(spilled),
-            })?;
+            });
             self.jobs.push_back(writing);
         }
         Ok(())
@@ -165,7 +164,7 @@ impl Sorter {
     /// As of [`add`](Self::add).
     pub fn finish(mut self, merging: impl Fn(u64) + Send + Sync + 'static) -> Result<Sorted> {
         self.spill = None; // no buffer follows: the last one may stay in memory
-        self.start_sorting()?;
+        self.start_sorting();
         for job in std::mem::take(&mut self.jobs) {
             self.done.push(job.wait()?);
         }

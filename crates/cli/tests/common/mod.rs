@@ -111,7 +111,8 @@ pub fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
-fn run(mut command: Command, input: &[u8]) -> Ran {
+/// Runs a command with this input.
+pub fn run(mut command: Command, input: &[u8]) -> Ran {
     let program = command.get_program().to_string_lossy().into_owned();
     let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let hint = "cannot run it; ldb is in Debian's rocksdb-tools, which `make test` installs";

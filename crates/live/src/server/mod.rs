@@ -1,4 +1,4 @@
-//! The server: a thread with a runtime of its own, a sampler, and a few pages.
+//! The server: a thread with a runtime of its own, one for calls of the database, a sampler, and a few pages.
 
 mod guard;
 mod listener;
@@ -73,6 +73,9 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Descriptors of a runtime: of events, of what wakes it, and of signals.
+const DESCRIPTORS: usize = 8;
+
 /// Shared by all connections.
 struct Shared {
     sampler: Arc<Sampler>,
@@ -85,7 +88,7 @@ impl Server {
     /// Listens, and serves until it is dropped.
     ///
     /// # Errors
-    /// `InvalidArgument`: an address that needs a token, or a weak one. `Io`: the port is taken.
+    /// `InvalidArgument`: an address that needs a token, or a weak one. `Io`: the port is taken, or no threads or descriptors can be had.
     pub fn start(source: impl Source, settings: Settings) -> Result<Server> {
         settings.check()?;
         let at = settings.address.to_string();
@@ -97,21 +100,29 @@ impl Server {
             Some(token) => format!("http://{address}/?token={token}"),
             None => format!("http://{address}/"),
         };
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(4).build().map_err(io)?;
+        let io = |error| Error::io("serve the page at", Path::new(&at), error);
+        // Where the program has tokio's signals, a runtime that lacks descriptors for them panics.
+        let spare = (0..DESCRIPTORS).map(|_| listener.try_clone()).collect::<std::io::Result<Vec<_>>>();
+        drop(spare.map_err(io)?);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(io)?;
         let (stop, stopped) = oneshot::channel();
-        let shared = Arc::new(Shared { sampler: Sampler::new(source), settings, address });
-        let serve = move || {
-            runtime.block_on(serve(listener, shared, stopped));
-            runtime.shutdown_background();
+        let threads = |error| {
+            io(error).advise("raise the limits of processes and memory (`ulimit -u`, `ulimit -v`, a container's)")
         };
-        let thread = std::thread::Builder::new().name("spillway-live".into()).spawn(serve).map_err(io)?;
+        let shared = Arc::new(Shared { sampler: Sampler::new(source).map_err(threads)?, settings, address });
+        let serve = move || runtime.block_on(serve(listener, shared, stopped));
+        let thread = std::thread::Builder::new().name("spillway-live".into()).spawn(serve).map_err(threads)?;
         Ok(Server { origin: Origin::here(), address, url, stop: Some(stop), thread: Some(thread) })
     }
 
     /// The address in use.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Whether it serves: false once it has failed, as the log says.
+    pub fn is_serving(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
     /// For a browser, token included.

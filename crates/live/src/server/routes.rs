@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 use spillway::observe::Observation;
 
-use super::sampler::Viewer;
+use super::sampler::{Sampler, Viewer};
 use super::{Shared, guard};
 use crate::options;
 
@@ -106,12 +106,10 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
 }
 
 async fn reading(shared: Arc<Shared>, kind: &'static str, text: fn(&Observation) -> String) -> Response {
-    let sampler = shared.sampler.clone();
-    let read = move || sampler.source().observe().map(|now| text(&now));
-    match tokio::task::spawn_blocking(read).await {
-        Ok(Ok(text)) => ([(CONTENT_TYPE, kind)], text).into_response(),
-        Ok(Err(error)) => (StatusCode::GONE, format!("{error}\n")).into_response(),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    match shared.sampler.call(move |sampler| sampler.source().observe().map(|now| text(&now))).await {
+        Some(Ok(text)) => ([(CONTENT_TYPE, kind)], text).into_response(),
+        Some(Err(error)) => (StatusCode::GONE, format!("{error}\n")).into_response(),
+        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
@@ -133,15 +131,16 @@ async fn set_option(State(shared): State<Arc<Shared>>, body: Bytes) -> Response 
     };
     if options::deletes_data(&change.name) {
         let name = change.name;
-        let what =
-            format!("{name} deletes data, and is not changed from here: set it in the program (Db::set_options)\n");
+        let what = format!(
+            "{name} deletes data or loses it, and is not changed from here: set it in the program (Db::set_options)\n"
+        );
         return (StatusCode::FORBIDDEN, what).into_response();
     }
-    let sampler = shared.sampler.clone();
-    let set = move || sampler.source().set_option(change.family.as_deref(), &change.name, &change.value);
-    match tokio::task::spawn_blocking(set).await {
-        Ok(Ok(())) => StatusCode::NO_CONTENT.into_response(),
-        Ok(Err(error)) => (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    let set =
+        move |sampler: &Sampler| sampler.source().set_option(change.family.as_deref(), &change.name, &change.value);
+    match shared.sampler.call(set).await {
+        Some(Ok(())) => StatusCode::NO_CONTENT.into_response(),
+        Some(Err(error)) => (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
+        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

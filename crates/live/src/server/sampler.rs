@@ -1,13 +1,15 @@
 //! Readings, taken once for all viewers.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use spillway::observe::{Advice, Observation, ObservedEvents, ObservedOption};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 use super::Shared;
 use crate::history::{History, Minutes, Point};
@@ -34,7 +36,11 @@ pub(super) struct Sampler {
     /// A viewer has come.
     wake: Notify,
     frame: watch::Sender<Arc<str>>,
+    calls: Sender<Call>,
 }
+
+/// A call of the source, which may wait for a lock: not on the thread that serves.
+type Call = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
 struct State {
@@ -50,15 +56,34 @@ struct State {
 }
 
 impl Sampler {
-    pub(super) fn new(source: impl Source) -> Arc<Self> {
+    /// Starts the thread of the calls, which ends with the sampler. Tokio would start it when it is needed, and panic where no
+    /// thread can be had.
+    pub(super) fn new(source: impl Source) -> io::Result<Arc<Self>> {
         let (frame, _) = watch::channel(Arc::from(""));
-        Arc::new(Sampler {
+        let (calls, called) = mpsc::channel::<Call>();
+        let work = move || called.into_iter().for_each(|call| call());
+        std::thread::Builder::new().name("spillway-live-calls".into()).spawn(work)?;
+        Ok(Arc::new(Sampler {
             source: Box::new(source),
             state: Mutex::default(),
             viewers: AtomicUsize::new(0),
             wake: Notify::new(),
             frame,
-        })
+            calls,
+        }))
+    }
+
+    /// Calls the source. `None`: a call has panicked.
+    pub(super) async fn call<T: Send + 'static>(
+        self: &Arc<Self>,
+        call: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        let sampler = self.clone();
+        // Nobody waits for it if the connection has ended.
+        let call = move || drop(answer.send(call(&sampler)));
+        self.calls.send(Box::new(call)).ok()?;
+        answered.await.ok()
     }
 
     pub(super) fn source(&self) -> &dyn Source {
@@ -176,9 +201,7 @@ impl Drop for Viewer {
 pub(super) async fn run(shared: Arc<Shared>) {
     let sampler = shared.sampler.clone();
     loop {
-        let reading = sampler.clone();
-        // A reading may wait for a lock: not on the thread that serves.
-        if tokio::task::spawn_blocking(move || reading.sample()).await.is_err() {
+        if sampler.call(Sampler::sample).await.is_none() {
             return;
         }
         let is_watched = sampler.viewers.load(Ordering::Relaxed) > 0;

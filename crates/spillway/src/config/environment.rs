@@ -59,9 +59,8 @@ impl Environment {
     /// With these values of the variables. Empty ones count as not set.
     fn of(config: Option<OsString>, options: Option<OsString>) -> Environment {
         let document = config.filter(|value| !value.is_empty()).map(|path| Named::read(path.into()));
-        let options = options.filter(|value| !value.is_empty()).map(|value| {
-            value.into_string().map_err(|_| Error::invalid_argument(format!("{OPTIONS} is not UTF-8 text")))
-        });
+        let options = options.filter(|value| !value.is_empty());
+        let options = options.map(|value| Ok(base::name::of_path(value.as_ref()).into_owned()));
         Environment { document, options }
     }
 
