@@ -142,9 +142,9 @@ pub(crate) fn numbers_in(vfs: &dyn Vfs, dir: &Path, wanted: FileType) -> Result<
     Ok(found.filter(|(kind, _)| *kind == wanted).map(|(_, number)| number).collect())
 }
 
-/// Whether a directory has no file of one type.
+/// Whether a directory, which need not exist, has no file of one type.
 pub(crate) fn has_none(vfs: &dyn Vfs, dir: &Path, kind: FileType) -> Result<bool> {
-    Ok(numbers_in(vfs, dir, kind)?.is_empty())
+    Ok(!vfs.exists(dir)? || numbers_in(vfs, dir, kind)?.is_empty())
 }
 
 #[cfg(test)]

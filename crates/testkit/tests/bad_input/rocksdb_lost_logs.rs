@@ -312,7 +312,7 @@ fn end_of_the_last_log_is_missed_where_a_table_came_later() {
     assert!(!doubts(&torn, "cut off").is_empty());
     let flushed = || table(FamilyId::DEFAULT, (6, 6), Some(10));
     assert!(!doubts(&begin(&[flushed()], &[1, 2]), "a flush").is_empty());
-    let behind_a_flush = [table(F, (1, 1), Some(4)), table(F, (6, 6), None)];
+    let behind_a_flush = [table(F, (1, 1), Some(10)), table(F, (6, 6), None)];
     assert!(!doubts(&begin(&behind_a_flush, &[1, 2]), "an ingest into a family with tables").is_empty());
     let behind_an_import = [table(F, (2, 2), None), table(F, (4, 6), Some(10))];
     assert!(!doubts(&begin(&behind_an_import, &[1]), "a flush behind what may be an import").is_empty());

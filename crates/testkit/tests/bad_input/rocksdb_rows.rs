@@ -645,6 +645,7 @@ fn logs_of_a_guest_stay_beside_rocksdbs_database_without_an_id() {
         for what in ["destroy", "restore", "repair"] {
             let vfs = database();
             let mut made = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+            drop(Db::open("/ours", &made).unwrap());
             made.db.wal_dir = DIR.to_owned();
             let ours = Db::open("/ours", &made).unwrap();
             ours.put(&ours.default_family(), b"k", b"v", &Default::default()).unwrap();
