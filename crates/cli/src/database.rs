@@ -311,7 +311,13 @@ impl DatabaseArgs {
         let is_given = self.options.as_deref().is_some_and(is_file_name) || configured.as_ref().is_some_and(is_whole);
         let stored = match !writes || is_given {
             true => Settings::stored_or_default(&vfs, &dir, unsupported)?,
-            false if unsupported == Unsupported::Leave => Settings::stored(&vfs, &dir, unsupported)?,
+            // What the open judges for itself: a line of RocksDB's that cannot be read.
+            false if unsupported == Unsupported::Leave => {
+                Settings::stored(&vfs, &dir, unsupported).or_else(|error| match error.kind() {
+                    ErrorKind::InvalidArgument => Settings::stored_or_default(&vfs, &dir, unsupported),
+                    _ => Err(error),
+                })?
+            }
             false => {
                 let stored = Settings::stored(&vfs, &dir, unsupported)?;
                 stored.warn_if_lacking(&vfs, &dir)?;

@@ -201,7 +201,8 @@ pub(crate) struct LogPlaces {
 /// As reading that directory.
 pub(crate) fn original_of(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered) -> Result<Option<PathBuf>> {
     let Some(home) = recovered.home.as_deref().map(name::path) else { return Ok(None) };
-    let is_there = !is_same_dir(vfs, &home, dir)? && vfs.exists(&home.join(file_name::format(FileType::Current, FileNumber(0))))?;
+    let is_there = !is_same_dir(vfs, &home, dir)?
+        && vfs.exists(&home.join(file_name::format(FileType::Current, FileNumber(0))))?;
     let is_same = is_there && identity::read(vfs, &home)? == recovered.db_id;
     Ok(Some(home).filter(|_| is_same))
 }
