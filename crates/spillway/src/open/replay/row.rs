@@ -221,10 +221,12 @@ impl LogPlaces {
         recovered: Option<&Recovered>,
     ) -> Result<LogPlaces> {
         let last = last.filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(name::path);
-        let original = recovered.map_or(Ok(None), |recovered| original_of(vfs, dir, recovered))?;
-        let is_here = last.as_ref().map_or(Ok(false), |last| is_same_dir(vfs, last, here))?;
+        let original = match (&last, recovered) {
+            (Some(last), Some(recovered)) if is_same_dir(vfs, last, here)? => original_of(vfs, dir, recovered)?,
+            _ => None,
+        };
         let mut others: Vec<PathBuf> = Vec::new();
-        for other in std::iter::once(dir.to_owned()).chain(last.filter(|_| original.is_none())) {
+        for other in std::iter::once(dir.to_owned()).chain(last) {
             if !is_same_dir(vfs, &other, here)? && !others.contains(&other) {
                 others.push(other);
             }
@@ -249,7 +251,7 @@ impl LogPlaces {
             }
         }
         let is_of_others = recovered.is_some_and(Recovered::is_copy) && !is_same_dir(vfs, here, dir)?;
-        Ok(LogPlaces { here: here.to_owned(), others, is_of_others, original: original.filter(|_| is_here) })
+        Ok(LogPlaces { here: here.to_owned(), others, is_of_others, original })
     }
 
     /// A copy has its original's database id, and must neither replay nor delete the original's logs, those below the row included.
