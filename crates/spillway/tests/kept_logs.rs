@@ -549,7 +549,27 @@ fn copied_files_leave_the_logs_of_their_original() {
     place.put_into_original(&apart);
     Db::open(place.path("second"), &second).unwrap().close().unwrap();
     std::fs::rename(place.path("db"), place.path("moved")).unwrap();
-    Db::open(place.path("moved"), &apart).unwrap();
+    let moved = Db::open(place.path("moved"), &apart).unwrap();
+    moved.flush(&[&moved.default_family()]).unwrap();
+    moved.checkpoint(place.path("checkpoint")).unwrap();
+    moved.close().unwrap();
+    drop(moved);
+
+    // A copy is one, too, where its original has no log at the time. The old place of a database may hold its checkpoint, or be none.
+    copy_all(&place.path("moved"), &place.path("third"));
+    std::fs::rename(&logs, place.path("aside")).unwrap();
+    std::fs::create_dir(&logs).unwrap();
+    refused(Db::open(place.path("third"), &apart).err().unwrap());
+    std::fs::remove_dir(&logs).unwrap();
+    std::fs::rename(place.path("aside"), &logs).unwrap();
+    std::fs::create_dir(place.path("home")).unwrap();
+    std::fs::rename(place.path("moved"), place.path("home/db")).unwrap();
+    std::fs::rename(place.path("checkpoint"), place.path("moved")).unwrap();
+    Db::open(place.path("home/db"), &apart).unwrap().close().unwrap();
+    std::fs::rename(place.path("home/db"), place.path("db")).unwrap();
+    std::fs::remove_dir(place.path("home")).unwrap();
+    std::fs::write(place.path("home"), b"a file").unwrap();
+    place.check("its old place is in no directory");
 }
 
 /// A backup's MANIFEST names none of the logs that are kept, so an open elsewhere would miss nothing.

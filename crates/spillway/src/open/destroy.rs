@@ -97,7 +97,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
 pub(crate) fn has_logs_in(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered) -> Result<bool> {
     match recovered.log_dir.as_deref() {
         _ if !recovered.fenced => Ok(matches!(check_place(vfs, dir, Some(logs), recovered), Ok(None))),
-        _ if recovered.is_copy() || row::original_of(vfs, dir, recovered)?.is_some() => Ok(false),
+        _ if recovered.is_copy() || row::original_of(vfs, dir, recovered).is_some() => Ok(false),
         Some("") => Ok(false),
         Some(noted) => is_same_dir(vfs, &name::path(noted), logs),
         None => Ok(true), // an early version notes none

@@ -173,7 +173,7 @@ fn first_log_is_missed_where_a_flush_began_the_next_one() {
 #[test]
 fn ingested_table_older_than_the_manifest_is_told_unless_an_open_began_that() {
     let with_table = |vfs: Arc<MemoryVfs>| {
-        let mut writer = TableWriter::create(vfs.clone(), &path("000011.sst"), &FamilyOptions::default()).unwrap();
+        let mut writer = TableWriter::create(vfs.clone(), path("000011.sst"), &FamilyOptions::default()).unwrap();
         writer.put(b"k", b"v").unwrap();
         writer.finish().unwrap();
         vfs

@@ -296,7 +296,7 @@ impl Reader<'_> {
             let what = format!("the database that is there is {}, and the backup is of {own}", self.owner);
             return Err(Error::invalid_argument(what).at_path(db));
         }
-        if existing.is_copy() || row::original_of(self.vfs, db, &existing)?.is_some() {
+        if existing.is_copy() || row::original_of(self.vfs, db, &existing).is_some() {
             let what = "the database that is there is a copy that was not opened for writing yet, and its logs are as its original's: \
                         open it once, or restore without keep_log_files";
             return Err(Error::invalid_argument(what).at_path(db));

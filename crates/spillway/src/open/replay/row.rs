@@ -19,7 +19,7 @@ use crate::open::identity;
 use crate::version::edit::{LOG_DIR_OF_COPY, NotedLogs};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::manifest_path;
-use crate::version::recover::Recovered;
+use crate::version::recover::{Recovered, recover};
 
 /// The needed logs in a directory.
 #[derive(Default)]
@@ -194,17 +194,19 @@ pub(crate) struct LogPlaces {
     original: Option<PathBuf>,
 }
 
-/// The directory that the MANIFEST notes beside its directory of logs, if another database lies there that is the same by its id:
-/// `dir` is a copy of its files, made by other means than ours, and the logs are that database's.
-///
-/// # Errors
-/// As reading that directory.
-pub(crate) fn original_of(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered) -> Result<Option<PathBuf>> {
-    let Some(home) = recovered.home.as_deref().map(name::path) else { return Ok(None) };
-    let is_there = !is_same_dir(vfs, &home, dir)?
-        && vfs.exists(&home.join(file_name::format(FileType::Current, FileNumber(0))))?;
-    let is_same = is_there && identity::read(vfs, &home)? == recovered.db_id;
-    Ok(Some(home).filter(|_| is_same))
+/// The directory that the MANIFEST notes beside its directory of logs, if the same database lies there and has its logs in the same
+/// place: `dir` is a copy of its files, made by other means than ours. A database whose MANIFEST cannot be read counts by its id; a
+/// place that cannot be looked at has none.
+pub(crate) fn original_of(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered) -> Option<PathBuf> {
+    let home = recovered.home.as_deref().map(name::path)?;
+    if is_same_dir(vfs, &home, dir).unwrap_or(true) {
+        return None;
+    }
+    let is_same = match recover(vfs, &home) {
+        Ok(there) => there.db_id == recovered.db_id && there.log_dir == recovered.log_dir,
+        Err(_) => identity::read(vfs, &home).is_ok_and(|id| id.is_some() && id == recovered.db_id),
+    };
+    Some(home).filter(|_| is_same)
 }
 
 impl LogPlaces {
@@ -222,7 +224,7 @@ impl LogPlaces {
     ) -> Result<LogPlaces> {
         let last = last.filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(name::path);
         let original = match (&last, recovered) {
-            (Some(last), Some(recovered)) if is_same_dir(vfs, last, here)? => original_of(vfs, dir, recovered)?,
+            (Some(last), Some(recovered)) if is_same_dir(vfs, last, here)? => original_of(vfs, dir, recovered),
             _ => None,
         };
         let mut others: Vec<PathBuf> = Vec::new();
@@ -259,7 +261,16 @@ impl LogPlaces {
     /// # Errors
     /// `InvalidArgument`: such a log is here. As reading the directory.
     fn check_no_originals(&self, vfs: &dyn Vfs, own: DatabaseId) -> Result<()> {
-        if !own.is_known() || !(self.is_of_others || self.original.is_some()) {
+        if let Some(original) = &self.original {
+            let what = format!(
+                "this directory is a copy of the files of {}, and these are that database's logs: copy the logs (*.splog, *.spbatch), \
+                 too, and open the copy with wal_dir, the directory of that copy. If the database there is gone, move what is left \
+                 of it away",
+                original.display()
+            );
+            return Err(Error::invalid_argument(what).at_path(&self.here));
+        }
+        if !self.is_of_others || !own.is_known() {
             return Ok(());
         }
         let there = file_name::numbers_in(vfs, &self.here, FileType::Log)?.into_iter();
@@ -267,17 +278,8 @@ impl LogPlaces {
         let what = "this is a copy that was not opened for writing yet, and its logs are not here: this log is of the database that it \
                     was made of, or was moved here. Open the copy once without wal_dir; or, if the other database is gone, move its \
                     logs away";
-        let of_files = |original: &PathBuf| {
-            format!(
-                "this directory is a copy of the files of {}, and this log is that database's: copy its logs (*.splog, *.spbatch), too, \
-                 and open the copy with wal_dir, the directory of that copy. If the database there is gone, move what is left of it away",
-                original.display()
-            )
-        };
         match there.find(|log| database_of(vfs, log) == Some(own)) {
-            Some(log) => {
-                Err(Error::invalid_argument(self.original.as_ref().map_or(what.to_owned(), of_files)).at_path(log))
-            }
+            Some(log) => Err(Error::invalid_argument(what).at_path(log)),
             None => Ok(()),
         }
     }
