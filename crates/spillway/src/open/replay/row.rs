@@ -259,7 +259,7 @@ impl LogPlaces {
     /// A copy has its original's database id, and must neither replay nor delete the original's logs, those below the row included.
     ///
     /// # Errors
-    /// `InvalidArgument`: such a log is here. As reading the directory.
+    /// `InvalidArgument`: such a log is here, or the original of copied files has its logs here. As reading the directory.
     fn check_no_originals(&self, vfs: &dyn Vfs, own: DatabaseId) -> Result<()> {
         if let Some(original) = &self.original {
             let what = format!(
