@@ -524,6 +524,12 @@ fn copied_files_leave_the_logs_of_their_original() {
     let mut place = Place::in_dir(dir, apart.clone());
     place.put("k", 1);
     place.db.close().unwrap();
+    // The name of the directory may go, where it is a symbolic link.
+    let (link, mut by_link) = (place.path("link"), apart.clone());
+    by_link.db.wal_dir = link.display().to_string();
+    std::os::unix::fs::symlink(&logs, &link).unwrap();
+    Db::open(place.path("db"), &by_link).unwrap().close().unwrap();
+    std::fs::remove_file(link).unwrap();
     let (copy, spare) = (place.path("copy"), place.path("spare"));
     copy_all(&place.path("db"), &copy);
     copy_all(&place.path("db"), &spare);

@@ -145,9 +145,11 @@ impl Context {
         log_dir(&self.dir, &self.options)
     }
 
-    /// As the MANIFEST notes it: the database's directory, where its logs lie elsewhere; else empty.
-    pub fn home(&self) -> String {
-        named_log_dir(&self.options).map_or_else(String::new, |_| home(&*self.vfs, &self.dir))
+    /// As the MANIFEST notes them: the directory of the logs that the options name, and that of the database. Without one, both are
+    /// empty.
+    pub fn noted_places(&self) -> [String; 2] {
+        let places = named_log_dir(&self.options).map(|logs| [logs, self.dir.clone()]);
+        places.map_or_else(Default::default, |places| places.map(|dir| whole_path(&*self.vfs, &dir)))
     }
 
     /// Wraps a memtable for a family's queue.
@@ -242,8 +244,8 @@ pub(crate) fn log_dir(dir: &Path, options: &DbOptions) -> PathBuf {
     named_log_dir(options).unwrap_or_else(|| dir.to_owned())
 }
 
-/// The whole path of a database's directory, for a MANIFEST.
-pub(crate) fn home(vfs: &dyn Vfs, dir: &Path) -> String {
+/// The whole path of a directory, for a MANIFEST: a relative one, or a symbolic link, can mean another directory later.
+pub(crate) fn whole_path(vfs: &dyn Vfs, dir: &Path) -> String {
     let whole = vfs.canonicalize(dir).or_else(|_| std::path::absolute(dir));
     name::of_path(&whole.unwrap_or_else(|_| dir.to_owned())).into_owned()
 }

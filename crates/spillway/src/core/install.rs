@@ -351,7 +351,7 @@ impl Installer {
     pub(crate) fn manifest_snapshot(&self, log_ends: Vec<LogEnd>) -> ManifestSnapshot {
         // All RocksDB logs found at open are in tables before a MANIFEST is written.
         let log_number = self.core.first_own_file;
-        let home = self.core.context.home();
+        let [log_dir, home] = self.core.context.noted_places();
         let state = self.core.state.lock();
         let through = |family: &FamilyState| family.needed_after().max(family.flushed_through);
         let family = |family: &FamilyState| family.snapshot(log_number, through(family));
@@ -364,7 +364,7 @@ impl Installer {
             log_ends,
             log_row: Some(self.core.logs.row_after(SeqNo::ZERO)),
             log_frontiers: Some(self.core.logs.known_frontiers()),
-            log_dir: self.core.context.options.wal_dir.clone(),
+            log_dir,
             home,
             options_file: Some(self.core.context.options_file()).filter(|number| number.0 > 0),
             families: state.families.values().map(family).collect(),

@@ -8,13 +8,13 @@ use base::{FileNumber, Result, note};
 use vfs::Vfs;
 
 use super::replay::rocksdb_logs::check_place;
-use super::{log_owner, owners_beside};
+use super::{is_ours, log_owner, owners_beside};
 use crate::core::context::is_same_dir;
 use crate::database::handle::lock_path;
 use crate::info_log::names::Names;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
-use crate::version::file_name::{self, FileType, LOAD_DIR, has_none};
+use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::recover::{Recovered, recover_proven};
 use crate::version::{backup_dirs, incomplete};
 use crate::wal::archive::ARCHIVE_DIR;
@@ -48,8 +48,8 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     if let Some(logs) = apart.filter(|_| !known) {
         note::warn!(path = %logs.display(), "the logs there stay: nothing tells that they are of the database that is deleted");
     }
-    let fenced = recovered.map(|recovered| recovered.fenced);
-    let is_rocksdbs = fenced == Some(false);
+    let is_ours = is_ours(&**vfs, dir, recovered.as_ref())?;
+    let is_rocksdbs = recovered.is_some_and(|recovered| !recovered.fenced);
     let apart = apart.filter(|_| known && (own.is_known() || is_rocksdbs));
     let mark = format!("{DELETED}{}", apart.map(name::of_path).unwrap_or_default());
     if earlier.is_none()
@@ -62,16 +62,15 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
         let is_own = |kind, path: &Path| is_its(kind) && !row::may_be_of_another(&**vfs, dir, path, own);
         remove_logs(&**vfs, &logs, is_own)?;
     }
-    // The logs go before IDENTITY. Where that is gone, in a deletion that was cut off or because no database is here, a log with
-    // an id is a guest's, and one of RocksDB's; and so is that beside our MANIFEST. RocksDB's database need not have an id.
+    // The logs go before IDENTITY. Where that is gone, in a deletion that was cut off, a log with an id is a guest's, and one of
+    // RocksDB's; and so is that beside our files.
     let is_rest = |kind: FileType| !kind.is_log() && !matches!(kind, FileType::Lock | FileType::Incomplete);
     let names = vfs.read_dir(dir)?;
     let is_gone =
         earlier.is_some() || !names.iter().filter_map(|name| file_name::parse(name)).any(|(kind, _)| is_rest(kind));
-    let may_be_rocksdbs = is_rocksdbs || fenced.is_none() && !has_none(&**vfs, dir, FileType::RocksLog)?;
     let is_here = |kind, path: &Path| match row::database_of(&**vfs, path) {
-        _ if kind == FileType::RocksLog => !fenced.unwrap_or(is_gone),
-        Some(other) if own.is_known() || is_gone || may_be_rocksdbs => owners.contains(&other) || !other.is_known(),
+        _ if kind == FileType::RocksLog => !is_ours && (is_rocksdbs || !is_gone),
+        Some(other) if own.is_known() || earlier.is_some() || !is_ours => owners.contains(&other) || !other.is_known(),
         _ => true,
     };
     for logs in [&dir.join(ARCHIVE_DIR), dir] {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use base::options::whole;
 use base::{FileNumber, Result};
 use log::DatabaseId;
 use vfs::{IfExists, IoClass, Vfs, write_all};
@@ -66,6 +67,24 @@ pub(crate) fn owners_beside(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recove
         owners.chain([log_owner(vfs, dir, recovered)]).filter(|id| id.is_known()).collect();
     owners.dedup();
     owners
+}
+
+/// Whether the database in `dir` is ours: by its MANIFEST or, where that cannot be read, by files that only this program makes.
+/// RocksDB's database need not have an id, and a log with one beside it is a guest's.
+///
+/// # Errors
+/// As reading the directory.
+pub(crate) fn is_ours(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recovered>) -> Result<bool> {
+    if let Some(recovered) = recovered {
+        return Ok(recovered.fenced);
+    }
+    let names = if vfs.exists(dir)? { vfs.read_dir(dir)? } else { Vec::new() };
+    Ok(names.iter().any(|name| match file_name::parse(name) {
+        Some((FileType::ManifestCopy | FileType::MemtableImage | FileType::Reserve, _)) => true,
+        Some((FileType::Options, _)) => vfs::read_all(vfs, &dir.join(name), whole::BYTES_MAX, IoClass::Other)
+            .is_ok_and(|text| whole::has_checksum(&text)),
+        _ => false,
+    }))
 }
 
 /// As [`log_owner`], by the directory's own MANIFEST, if it can be read.

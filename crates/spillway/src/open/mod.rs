@@ -71,7 +71,7 @@ use reading::Attempt;
 
 pub(crate) use beside::{Beside, copy_beside};
 pub(crate) use destroy::{destroy, has_logs_in, remove_files, remove_load_dir};
-pub(crate) use identity::{directory_owner, log_owner, new_session, owners_beside};
+pub(crate) use identity::{directory_owner, is_ours, log_owner, new_session, owners_beside};
 pub(crate) use start::check_repairable;
 
 /// The result of [`open`], for the database's handle.

@@ -14,15 +14,17 @@ use super::kept_logs::{Kept, is_left};
 use super::path::META_DIR;
 use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
-use crate::core::context::home;
+use crate::core::context::whole_path;
 use crate::database::handle::lock_path;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
-use crate::open::{create_durable_dir, has_logs_in, identity, log_owner, owners_beside, remove_files, remove_load_dir};
+use crate::open::{
+    create_durable_dir, has_logs_in, identity, is_ours, log_owner, owners_beside, remove_files, remove_load_dir,
+};
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
 use crate::version::edit::VersionEdit;
-use crate::version::file_name::{self, FileType, has_none};
+use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::{self, absolute};
 use crate::version::manifest::{add_if_fenced, manifest_path};
 use crate::version::manifest_copy::copy_path;
@@ -279,7 +281,7 @@ struct Replaced {
     owners: Vec<DatabaseId>,
     /// The same of the logs in the database's own directory. `None`: all logs there count as the database's, whose id is lost.
     here: Option<Vec<DatabaseId>>,
-    /// `None`: no MANIFEST tells.
+    /// `None`: nothing tells.
     is_rocksdbs: Option<bool>,
 }
 
@@ -315,13 +317,9 @@ impl Replaced {
         };
         owners.retain(|owner: &DatabaseId| has_logs && owner.is_known());
         here.retain(|owner: &DatabaseId| owner.is_known());
-        let is_rocksdbs = found.map(|found| !found.fenced);
-        // RocksDB's database need not have an id.
-        let may_be_rocksdbs = match is_rocksdbs {
-            Some(is) => is,
-            None => !has_none(vfs, &places.db, FileType::RocksLog)?,
-        };
-        let is_lost = here.is_empty() && !may_be_rocksdbs && is_left(vfs, &places.db)?;
+        let is_ours = is_ours(vfs, &places.db, found.as_ref())?;
+        let is_lost = here.is_empty() && is_ours;
+        let is_rocksdbs = found.map(|found| !found.fenced).or(is_ours.then_some(false));
         Ok(Replaced { is_none: !has_logs, owners, here: (!is_lost).then_some(here), is_rocksdbs })
     }
 
@@ -487,12 +485,15 @@ fn tell_place(
     own: Option<String>,
     kept: Option<&Kept>,
 ) -> Result<()> {
-    let logs = if places.logs == places.db { "".into() } else { name::of_path(&places.logs) }; // as the option wal_dir
+    let [logs, home] = match places.logs == places.db {
+        true => Default::default(),
+        false => [&places.logs, &places.db].map(|dir| whole_path(vfs, dir)),
+    };
     options_file::tell_place(vfs, &places.db, &logs, own.as_deref())?;
     let edit = VersionEdit {
         db_id: own,
-        home: Some(home(vfs, &places.db)).filter(|_| !logs.is_empty()),
-        log_dir: Some(logs.into_owned()),
+        home: Some(home).filter(|home| !home.is_empty()),
+        log_dir: Some(logs),
         log_frontiers: kept.and_then(Kept::frontiers),
         ..VersionEdit::default()
     };

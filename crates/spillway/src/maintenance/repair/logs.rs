@@ -12,12 +12,12 @@ use vfs::{IoClass, Vfs};
 use crate::commit::batch::BatchReader;
 use crate::commit::entries_of;
 use crate::core::unnamed::Logged;
-use crate::open::log_owner;
 use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
 use crate::open::replay::row::{self, FoundLog, FoundRow, MissingLog};
+use crate::open::{is_ours, log_owner};
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::{LogEnd, LogRow};
-use crate::version::file_name::{self, FileType, has_none, numbers_in};
+use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
@@ -50,7 +50,7 @@ pub(super) struct LogSurvey {
 }
 
 /// Returns the database id of logs in `log_dir` to repair. If neither MANIFEST nor IDENTITY has it, the id of the only
-/// database with logs there. RocksDB's database need not have one: then logs with an id that note a MANIFEST are a guest's.
+/// database with logs there, if `dir` has other files of ours. Logs that note no MANIFEST are of a takeover that was cut off.
 ///
 /// # Errors
 /// `InvalidArgument`: several databases have logs there.
@@ -66,8 +66,7 @@ pub(super) fn owner(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, old: Option<&Reco
     let Some(first) = heads.first().map(|head| head.database) else { return Ok(own) };
     let others = heads.iter().map(|head| head.database).filter(|owner| owner.is_another_than(first));
     let mut others = others.map(|owner| owner.to_string());
-    let may_be_rocksdbs = old.is_none() && heads.iter().any(|head| head.manifest.is_some());
-    let rocksdbs = may_be_rocksdbs && !has_none(vfs, log_dir, FileType::RocksLog)?;
+    let rocksdbs = heads.iter().any(|head| head.manifest.is_some()) && !is_ours(vfs, dir, old)?;
     match others.next().or(rocksdbs.then(|| "RocksDB's".to_owned())) {
         None => Ok(first),
         Some(other) => Err(Error::invalid_argument(format!(
@@ -116,7 +115,7 @@ impl LogSurvey {
         let by_logs = !rocksdbs.is_empty() && found.manifest.is_none();
         let is_rocksdbs = old.map_or(by_logs, |old| !old.fenced);
         if is_rocksdbs {
-            (found.logs, found.missing) = (Vec::new(), Vec::new());
+            (found.logs, found.missing, found.manifest) = Default::default();
         }
         let let_go = old.and_then(Recovered::let_go_through);
         let reads_on =
