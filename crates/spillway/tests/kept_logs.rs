@@ -578,6 +578,31 @@ fn copied_files_leave_the_logs_of_their_original() {
     place.check("its old place is in no directory");
 }
 
+/// Nothing tells whose it is, and no database opens beside it.
+#[test]
+fn no_restore_beside_a_log_that_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let logs = dir.path().join("logs");
+    let mut apart = options();
+    apart.db.wal_dir = logs.display().to_string();
+    let mut place = Place::in_dir(dir, apart.clone());
+    place.put("k", 1);
+    place.engine().create_new_backup(&place.db, true).unwrap();
+    place.db.close().unwrap();
+    let log = std::fs::read_dir(&logs).unwrap().map(|entry| entry.unwrap().path()).max().unwrap();
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(&log, bytes).unwrap();
+    let how = RestoreOptions { wal_dir: Some(logs), keep_log_files: false };
+    let before = place.files();
+    let error = place.engine().restore(1, place.path("db"), &how).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.path() == Some(&*log), "{error}");
+    assert_eq!(place.files(), before);
+    std::fs::remove_file(&log).unwrap();
+    place.engine().restore(1, place.path("db"), &how).unwrap();
+    place.check("restored");
+}
+
 /// A backup's MANIFEST names none of the logs that are kept, so an open elsewhere would miss nothing.
 #[test]
 fn logs_kept_in_another_directory_are_not_forgotten() {

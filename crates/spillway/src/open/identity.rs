@@ -8,6 +8,7 @@ use base::{FileNumber, Result};
 use log::DatabaseId;
 use vfs::{IfExists, IoClass, Vfs, write_all};
 
+use crate::version::current::read_current;
 use crate::version::edit::LOG_DIR_OF_COPY;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{Recovered, recover};
@@ -69,8 +70,9 @@ pub(crate) fn owners_beside(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recove
     owners
 }
 
-/// Whether the database in `dir` is ours: by its MANIFEST or, where that cannot be read, by files that only this program makes.
-/// RocksDB's database need not have an id, and a log with one beside it is a guest's.
+/// Whether the database in `dir` is ours: by its MANIFEST or, where that cannot be read, by a MANIFEST's copy or an OPTIONS file of ours.
+/// The copy of a takeover that was cut off is of another MANIFEST than CURRENT names. RocksDB's database need not have an id, and a
+/// log with one beside it is a guest's.
 ///
 /// # Errors
 /// As reading the directory.
@@ -79,8 +81,9 @@ pub(crate) fn is_ours(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recovered>) 
         return Ok(recovered.fenced);
     }
     let names = if vfs.exists(dir)? { vfs.read_dir(dir)? } else { Vec::new() };
+    let current = read_current(vfs, dir).ok();
     Ok(names.iter().any(|name| match file_name::parse(name) {
-        Some((FileType::ManifestCopy | FileType::MemtableImage | FileType::Reserve, _)) => true,
+        Some((FileType::ManifestCopy, number)) => current.is_none_or(|current| current == number),
         Some((FileType::Options, _)) => vfs::read_all(vfs, &dir.join(name), whole::BYTES_MAX, IoClass::Other)
             .is_ok_and(|text| whole::has_checksum(&text)),
         _ => false,

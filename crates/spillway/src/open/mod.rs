@@ -87,9 +87,13 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     };
     let options = with_mode.as_ref().unwrap_or(options);
     let remarks = validate(options)?;
-    if let Some(own) = options.secondary.as_deref().or((!options.read_only).then_some(dir)) {
-        backup_dirs::check_is_outside(&*options.vfs, own)?;
-    }
+    let logs = log_dir(dir, &options.db);
+    let own = match &options.secondary {
+        Some(own) => vec![&**own],
+        None if options.read_only => vec![],
+        None => vec![dir, &logs],
+    };
+    own.iter().try_for_each(|own| backup_dirs::check_is_outside(&*options.vfs, own))?;
     let lock = if options.read_only { None } else { Some(take_directory(dir, options)?) };
     if lock.is_some() && !options.vfs.runs_inline() {
         Env::check_process()?;

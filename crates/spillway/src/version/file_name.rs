@@ -142,11 +142,6 @@ pub(crate) fn numbers_in(vfs: &dyn Vfs, dir: &Path, wanted: FileType) -> Result<
     Ok(found.filter(|(kind, _)| *kind == wanted).map(|(_, number)| number).collect())
 }
 
-/// Whether a directory, which need not exist, has no file of one type.
-pub(crate) fn has_none(vfs: &dyn Vfs, dir: &Path, kind: FileType) -> Result<bool> {
-    Ok(!vfs.exists(dir)? || numbers_in(vfs, dir, kind)?.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

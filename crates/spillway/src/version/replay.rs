@@ -159,8 +159,10 @@ impl RocksdbLogs {
         self.begun.retain(|log, _| *log > manifest);
         let first = self.first.clone();
         if first.without_changes > 1 && first.next_file <= Some(manifest) {
-            (self.is_of_open, self.read_below) = (true, first.log);
-            self.note_flushed_before(FileNumber(manifest.0.saturating_sub(1)), first.last);
+            let own = FileNumber(manifest.0.saturating_sub(1));
+            // It gives each family without changes a log: without such a one all had changes in older logs.
+            (self.is_of_open, self.read_below) = (true, if first.log.0 > 0 { first.log } else { own });
+            self.note_flushed_before(own, first.last);
         }
         let mut reached = SeqNo::ZERO;
         self.flushed_before.retain(|_, last| {

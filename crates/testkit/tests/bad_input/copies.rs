@@ -356,7 +356,10 @@ fn opened_for_writing(vfs: &Arc<MemoryVfs>, dir: &str) -> Vec<Error> {
     (creating.db.create_if_missing, going_back.db.best_efforts_recovery) = (true, true);
     let opens = [options(vfs), creating, going_back].map(|options| Db::open(dir, &options).map(drop));
     let repaired = repair(dir, &options(vfs)).map(drop);
-    opens.into_iter().chain([repaired, secondary.map(drop)]).map(|done| done.expect_err(dir)).collect()
+    let mut with_logs_there = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+    dir.clone_into(&mut with_logs_there.db.wal_dir);
+    let logs_there = Db::open("/new", &with_logs_there).map(drop);
+    opens.into_iter().chain([repaired, secondary.map(drop), logs_there]).map(|done| done.expect_err(dir)).collect()
 }
 
 /// The error names the directory of the backups, and how one is restored.

@@ -68,6 +68,11 @@ fn log_lost_before_the_manifest_was_begun_anew_is_missed() {
 /// A MANIFEST that an open began with log 14 as its first one. It left "f" the log `of_f`, and all others were read. `last` was in
 /// tables.
 fn opened(of_f: u64, last: u64) -> Arc<MemoryVfs> {
+    opened_with([Some(11), Some(of_f)], last)
+}
+
+/// `given`: the logs that the open gave to "default", which had log 10, and to "f", which had log 4.
+fn opened_with(given: [Option<u64>; 2], last: u64) -> Arc<MemoryVfs> {
     let vfs = begun(15);
     vfs.remove_file(&path("MANIFEST-000015")).unwrap();
     let at_begin = |change: &dyn Fn(&mut VersionEdit)| {
@@ -91,14 +96,53 @@ fn opened(of_f: u64, last: u64) -> Arc<MemoryVfs> {
             change(edit);
         })
     };
-    let edits = [
-        of_open(&|edit| edit.max_family = Some(1)),
-        of_open(&|_| ()),
-        of_open(&|edit| edit.log_number = Some(FileNumber(11))),
-        of_open(&|edit| (edit.family, edit.log_number) = (F, Some(FileNumber(of_f)))),
-    ];
+    let mut edits = vec![of_open(&|edit| edit.max_family = Some(1)), of_open(&|_| ())];
+    for (family, log) in [FamilyId::DEFAULT, F].into_iter().zip(given) {
+        let log = log.map(FileNumber);
+        edits.extend(log.map(|log| of_open(&|edit| (edit.family, edit.log_number) = (family, Some(log)))));
+    }
     append(&vfs, &path("MANIFEST-000015"), &[&state[..], &edits].concat());
     vfs
+}
+
+/// An open gives a log to each family without changes. All had some.
+#[test]
+fn only_log_with_changes_of_every_family_is_missed() {
+    let vfs = opened_with([None, None], 1);
+    append(&vfs, &log_path(4), &[put(2)]);
+    append(&vfs, &log_path(10), &[put(3)]);
+    append(&vfs, &log_path(14), &[]);
+    assert!(doubts(&vfs, "whole").is_empty());
+    lose(&vfs, 10);
+    assert!(!doubts(&vfs, "log 10 is gone").is_empty());
+    lose(&vfs, 4);
+    assert!(!doubts(&vfs, "both are gone").is_empty());
+}
+
+/// The log that the open itself began, behind an older one and before one of a flush. Its changes are in a table.
+#[test]
+fn own_log_of_an_open_is_missed_between_others() {
+    let vfs = opened(4, 1);
+    append(&vfs, &path("MANIFEST-000015"), &table(FamilyId::DEFAULT, (3, 3), Some(18)));
+    append(&vfs, &log_path(4), &[put(2)]);
+    append(&vfs, &log_path(14), &[put(3)]);
+    append(&vfs, &log_path(18), &[put(4)]);
+    assert!(doubts(&vfs, "whole").is_empty());
+    vfs.truncate(&log_path(14), 0).unwrap();
+    assert!(doubts(&vfs, "empty, as it may be").is_empty());
+    lose(&vfs, 14);
+    is_told_for_f(&vfs, "log 14 is gone");
+}
+
+/// "default" needs log 10 and later ones, "f" log 4.
+#[test]
+fn families_lack_all_logs_up_to_the_first_that_is_left() {
+    let vfs = anew(10, 7);
+    append(&vfs, &log_path(14), &[put(7)]);
+    assert!(doubts(&vfs, "whole").is_empty());
+    [4, 10].iter().for_each(|log| lose(&vfs, *log));
+    let found = doubts(&vfs, "both are gone");
+    assert!(!found.is_empty() && found.iter().all(|doubt| doubt.family.is_none()), "{found:?}");
 }
 
 /// An open that flushes nothing (`avoid_flush_during_recovery`) leaves a family the log that it has changes in.

@@ -569,6 +569,32 @@ fn prepare_in_a_log_that_no_family_needs_is_taken_over() {
     assert!(found.iter().all(|doubt| doubt.of_prepared), "{found:?}");
 }
 
+/// A commit takes the numbers of what it prepared, though its record counts none.
+#[test]
+fn tables_of_a_takeover_that_is_cut_off_are_explained_by_commits() {
+    const PREPARE: &[u8] = &[9, 5, 1, 1, b'1', 1, b'v', 5, 1, 1, b'2', 1, b'v', 10, 1, b'T'];
+    let whole = begun(5);
+    let records = [batch(1, 2, &[PREPARE]), put(1), batch(2, 0, &[&[11, 1, b'T']]), put(4)];
+    append(&whole, &log_path(4), &records);
+    whole.write_file(&path("OPTIONS-000007"), OPTIONS_TEXT.as_bytes()).unwrap();
+    assert!(doubts(&whole, "whole").is_empty());
+    for nth in 1.. {
+        let vfs = copy(&whole);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        let is_opened = Db::open(DIR, &OpenOptions { vfs: faulty, ..options(&vfs) }).is_ok();
+        let how = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+        let problems = check(Path::new(DIR), &how, &mut |_| {}).unwrap().problems;
+        assert!(problems.is_empty(), "call {nth}: {problems:?}");
+        if is_opened {
+            return;
+        }
+        let opened = Db::open(DIR, &options(&copy(&vfs))).unwrap();
+        assert!(opened.recovery_doubts().is_empty(), "call {nth}: {:?}", opened.recovery_doubts());
+        assert!(repair(DIR, &options(&vfs)).unwrap().lost_nothing(), "call {nth}");
+    }
+}
+
 /// An open of a `TransactionDB` moves the families on, and not the number of the oldest log to keep.
 #[test]
 fn kept_log_without_a_prepare_is_no_sign() {
@@ -652,7 +678,10 @@ fn logs_of_a_guest_stay_beside_rocksdbs_database_without_an_id() {
             ours.put(&ours.default_family(), b"k", b"v", &Default::default()).unwrap();
             drop(ours);
             back_up(&vfs, &database(), 9);
-            lost.iter().for_each(|name| vfs.remove_file(&path(name)).unwrap());
+            for name in &lost {
+                vfs.remove_file(&path(name)).unwrap();
+                vfs.write_file(&path("000040.spmanifest"), b"of a takeover that was cut off").unwrap();
+            }
             match what {
                 "destroy" => Db::destroy(DIR, None, &(vfs.clone() as Arc<dyn Vfs>)).unwrap(),
                 "restore" => {

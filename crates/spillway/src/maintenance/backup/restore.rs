@@ -104,6 +104,9 @@ pub(super) fn restore(
     }
     let replaced = Replaced::find(vfs, &places, how)?;
     let logs = logs_that_go(vfs, &places, &backup, &state, &replaced)?;
+    if !how.keep_log_files {
+        check_none_is_in_the_way(vfs, &places, &state)?;
+    }
     // Beside its original's logs it is a database of its own; with its logs it goes on as the same one.
     let own = (state.fenced && !how.keep_log_files).then(|| identity::new_identity(vfs));
     let kept = how
@@ -420,6 +423,26 @@ fn logs_that_go(
         }
         None => Ok(go),
     }
+}
+
+/// Refuses a directory of logs with one that stays and cannot be read: the database would not open.
+///
+/// # Errors
+/// `InvalidArgument`: there is one.
+fn check_none_is_in_the_way(vfs: &dyn Vfs, places: &Places, state: &Recovered) -> Result<()> {
+    if places.logs == places.db || !state.fenced {
+        return Ok(());
+    }
+    let oldest = state.log_row.map_or(FileNumber(0), |row| row.oldest);
+    for number in file_name::numbers_in(vfs, &places.logs, FileType::Log)?.range(oldest..) {
+        let path = places.logs.join(file_name::format(FileType::Log, *number));
+        if log::database_of(vfs, &path, *number).is_err() {
+            let what = "this log cannot be read, so that nothing tells whose it is: the restored database would take it for its own. \
+                        Move it away, or restore to another wal_dir";
+            return Err(Error::invalid_argument(what).at_path(path));
+        }
+    }
+    Ok(())
 }
 
 /// Removes CURRENT durably. Of the existing database nothing else is gone before.

@@ -266,13 +266,22 @@ impl Check<'_> {
         let mode = WalRecoveryMode::PointInTime;
         let end = log::framed::replay(&mut reader, mode, &mut |record| {
             let batch = BatchReader::new(&record.payload)?;
-            let changes = u64::from(batch.declared_count().max(1));
-            self.logged.add(batch.seq(), SeqNo(batch.seq().0.saturating_add(changes - 1)));
+            let steps = steps_of(&batch, false);
+            let changes = |step: &RocksdbStep<'_>| match step {
+                RocksdbStep::Changes(changes) => changes.declared_count(),
+                RocksdbStep::Commit(name) => self.prepared.get(*name).copied().unwrap_or_default(),
+                RocksdbStep::Prepare { .. } | RocksdbStep::Rollback(_) => 0,
+            };
+            let changes = match &steps {
+                Ok(steps) => steps.iter().map(changes).map(u64::from).sum(),
+                Err(_) => u64::from(batch.declared_count()),
+            };
+            self.logged.add(batch.seq(), SeqNo(batch.seq().0.saturating_add(changes.max(1) - 1)));
             if !history.admits(number, batch.seq()) {
                 return Ok(());
             }
             history.check_numbers(number, batch.seq())?;
-            let steps = steps_of(&batch, false)?;
+            let steps = steps?;
             history.add(number, batch.seq(), &steps);
             self.note_rocksdb_record(&batch, steps)
         })?;

@@ -20,7 +20,7 @@ use crate::open::options_file::{self, Survey};
 use crate::open::restart;
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::current::read_current;
-use crate::version::file_name::{self, FileType, LOAD_DIR, has_none};
+use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::incomplete;
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy;
@@ -92,8 +92,6 @@ pub struct CheckReport {
     pub manifest: FileNumber,
     /// RocksDB wrote the MANIFEST, or an export did.
     pub is_rocksdbs: bool,
-    /// The file IDENTITY is there.
-    pub has_identity: bool,
     /// Number of families.
     pub families: usize,
     /// Number of tables that are there.
@@ -133,10 +131,9 @@ impl CheckReport {
         self.problems.is_empty()
     }
 
-    /// RocksDB's logs were read, which do not say where they end; or they are gone: RocksDB opened the database for writing, as its
-    /// file IDENTITY tells, and that leaves a log.
+    /// A log of RocksDB's, or its end, can be lost without a trace.
     pub fn may_lack_an_end(&self) -> bool {
-        self.is_rocksdbs && (self.logs > 0 || self.has_identity)
+        self.is_rocksdbs
     }
 
     /// What may be said of a database [without problems](Self::is_whole).
@@ -188,7 +185,6 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
     }
     report.manifest = recovered.manifest;
     report.is_rocksdbs = !recovered.fenced;
-    report.has_identity = !has_none(&*options.vfs, dir, FileType::Identity)?;
     report.families = recovered.families.len();
     report.notes.clone_from(&recovered.warnings);
     let lost = Lost::new(&*options.vfs, dir);

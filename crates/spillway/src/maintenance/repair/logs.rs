@@ -30,6 +30,8 @@ pub(super) struct LogSurvey {
     large_batches: Vec<FoundBatch>,
     /// Families written to by the logs.
     pub families: BTreeSet<FamilyId>,
+    /// Changes of RocksDB's prepared transactions, by name.
+    prepared: BTreeMap<Vec<u8>, u32>,
     /// The sequence number of each family's last merge.
     pub merges: BTreeMap<FamilyId, SeqNo>,
     pub last_seq: SeqNo,
@@ -70,8 +72,8 @@ pub(super) fn owner(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, old: Option<&Reco
     match others.next().or(rocksdbs.then(|| "RocksDB's".to_owned())) {
         None => Ok(first),
         Some(other) => Err(Error::invalid_argument(format!(
-            "logs of several databases ({first}, {other}) lie in {}, and neither MANIFEST nor IDENTITY tells whose this is; \
-             write its id into IDENTITY, or move the logs of the others away",
+            "logs of several databases ({first}, {other}) lie in {}, and neither MANIFEST nor IDENTITY tells which are this one's: \
+             move the others away, or write this one's id into IDENTITY, if you know it",
             log_dir.display()
         ))
         .at_path(dir)),
@@ -170,12 +172,21 @@ impl LogSurvey {
             let Ok(batch) = BatchReader::new(&record.payload) else { return Ok(()) };
             let mut next = batch.seq();
             for step in steps_of(&batch, true).unwrap_or_default() {
-                let (RocksdbStep::Changes(changes) | RocksdbStep::Prepare { batch: changes, .. }) = step else {
-                    continue;
+                let (changes, takes_numbers) = match step {
+                    RocksdbStep::Changes(changes) => (changes, true),
+                    RocksdbStep::Prepare { name, batch } => {
+                        self.prepared.insert(name.to_vec(), batch.declared_count());
+                        (batch, false)
+                    }
+                    RocksdbStep::Commit(name) => {
+                        next = SeqNo(next.0.saturating_add(self.prepared.remove(name).unwrap_or_default().into()));
+                        continue;
+                    }
+                    RocksdbStep::Rollback(_) => continue,
                 };
                 for (family, entry) in entries_of(changes, next) {
                     self.families.insert(family);
-                    next = SeqNo(entry.seq.0 + 1);
+                    next = if takes_numbers { SeqNo(entry.seq.0 + 1) } else { next };
                     if entry.kind == ValueKind::Merge {
                         self.merges.insert(family, entry.seq);
                     }

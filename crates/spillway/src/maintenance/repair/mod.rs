@@ -63,6 +63,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
         return Err(Error::invalid_argument("there is no directory to repair").at_path(dir));
     }
     let logs = log_dir(dir, &options.db);
+    backup_dirs::check_is_outside(&*options.vfs, &logs)?;
     check_log_dir(&*options.vfs, &logs)?;
     open::check_repairable(&*options.vfs, dir, &logs)?;
     let lock = options.vfs.lock(&lock_path(dir))?;
@@ -91,7 +92,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     // Durable before the new MANIFEST takes over: a repetition finds the database whole.
     let written = if work.report.found_every_key() { None } else { Some(work.report.write_to(&lost)?) };
     lost.sync()?;
-    work.report.may_lack_an_end = work.has_rocksdbs_logs();
+    work.report.may_lack_an_end = work.is_rocksdbs();
     work.report.is_last_seq_unseen = work.is_rocksdbs() && work.last_seen(&recovered.families) < recovered.last_seq;
     let mut options = options_for(options, &recovered);
     if salvages {

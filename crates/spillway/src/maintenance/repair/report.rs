@@ -40,7 +40,7 @@ pub struct RepairReport {
     /// [`last_seq`](Self::last_seq) of a RocksDB database is its MANIFEST's, and no table and no log has it. A compaction made the
     /// numbers zero, or what had them is not there.
     pub is_last_seq_unseen: bool,
-    /// RocksDB's logs took part, which do not say where they end: the loss of an end can go unseen.
+    /// The directory was RocksDB's: a log, or its end, can be lost without a trace.
     pub may_lack_an_end: bool,
     /// The report of an earlier repair that lost or doubted something, in `lost/`: none of it is known better since. Who has
     /// dealt with it moves the file away.
@@ -85,7 +85,7 @@ pub struct LostTable {
 
 impl RepairReport {
     /// Whether every key has its last durable value, and the stored options are there: nothing is lost, damaged or in doubt, by
-    /// an [`earlier`](Self::earlier) repair neither. But for an end that RocksDB's logs [may lack](Self::may_lack_an_end).
+    /// an [`earlier`](Self::earlier) repair neither. But for what RocksDB's directories [may lack](Self::may_lack_an_end).
     pub fn lost_nothing(&self) -> bool {
         self.lost_no_key() && self.lost_options.is_empty() && self.earlier_options.is_none()
     }
@@ -204,13 +204,13 @@ impl fmt::Display for RepairReport {
     }
 }
 
-/// What a report claims that found nothing lost: `whole`, if all ends of logs are proven. RocksDB's logs have no end records, and an
-/// end that is lost at a record's boundary leaves no trace.
+/// What a report claims that found nothing lost: `whole`, if all logs and their ends are proven. RocksDB's logs have no end records, and
+/// an end that is lost at a record's boundary leaves no trace.
 pub(crate) fn claim(whole: &'static str, may_lack_an_end: bool) -> &'static str {
     match may_lack_an_end {
         false => whole,
         true => {
-            "nothing is seen to be lost; RocksDB's logs do not say where they end, so the loss of an end can go unseen"
+            "nothing is seen to be lost; RocksDB's logs do not tell how many they are and where they end: one that is gone, or its end, can go unseen"
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::open::replay::rocksdb_logs;
 use crate::open::replay::row::{self, LogPlaces};
 use crate::open::{options_file, restart};
 use crate::version::current::set_current;
-use crate::version::file_name::{self, FileType, has_none, numbers_in};
+use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
 use crate::version::replay::RecoveredFamily;
 use crate::version::span::widen;
@@ -329,13 +329,6 @@ impl<'a> Repairing<'a> {
     pub fn is_rocksdbs(&self) -> bool {
         let by_logs = || self.logs.row.is_none() && has_rocksdb_logs(&**self.vfs, self.log_dir);
         self.old.recovered.as_ref().map_or_else(by_logs, |old| !old.fenced)
-    }
-
-    /// Whether RocksDB's logs are there, or were: what it opened for writing has an id in a file, and a log.
-    pub fn has_rocksdbs_logs(&self) -> bool {
-        let vfs = &**self.vfs;
-        self.is_rocksdbs()
-            && (has_rocksdb_logs(vfs, self.log_dir) || !has_none(vfs, self.dir, FileType::Identity).unwrap_or(false))
     }
 
     /// Whether some logs are damaged or missing.

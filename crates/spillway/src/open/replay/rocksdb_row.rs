@@ -212,6 +212,13 @@ impl RocksdbRow {
             let why = format!("{what}, and a later log was begun, which proves that it had writes");
             parts.entry(number).or_insert_with(|| MissingPart::of(number, number, why, recovered));
         }
+        // The log of the open that began the MANIFEST may be empty, where older ones are left; nothing deletes it before the others.
+        let own = FileNumber(recovered.manifest.0.saturating_sub(1));
+        let is_left = recovered.rocksdb_logs.is_of_open && own >= oldest && begun.range(own..).next().is_some();
+        if is_left && !self.logs.contains_key(&own) {
+            let why = "is missing, and a later log was begun".to_owned();
+            parts.entry(own).or_insert_with(|| MissingPart::of(own, own, why, recovered));
+        }
         // An open that flushes nothing leaves a family the oldest log with its changes. Only where older logs are left is the open's own
         // first log empty when the next one is begun.
         let has_records = |(_, log): &(&FileNumber, &ReadLog)| log.has_records;
@@ -235,7 +242,8 @@ impl RocksdbRow {
         let Some(next) = named.into_iter().chain(behind).min() else { return };
         if !self.logs.range(oldest..next).any(|(_, log)| log.has_records) {
             let why = format!("is missing or empty, and so is every log up to log {next}; the MANIFEST needs one");
-            let through = FileNumber(next.0 - 1);
+            // Up to the first one that is there.
+            let through = FileNumber(self.logs.range(next..).next().map_or(u64::MAX, |(there, _)| there.0 - 1));
             parts.entry(oldest).or_insert_with(|| MissingPart::of(oldest, through, why, recovered));
         }
     }
