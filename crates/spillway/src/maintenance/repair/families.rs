@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn family_that_may_have_been_dropped_is_in_doubt() {
         for (before, why) in
-            [(0, "does not name it"), (15, "does not name it"), (16, "families changed"), (29, "families changed")]
+            [(0, "does not name it"), (8, "does not name it"), (20, "families changed"), (29, "families changed")]
         {
             let report = repaired_after(before);
             let told = |family: &str| {
