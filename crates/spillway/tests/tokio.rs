@@ -379,3 +379,19 @@ async fn lookups_that_memory_answers_need_no_thread() {
     assert_eq!(found(db.get("quick").await.unwrap()), Some(b"1".to_vec()));
     assert!(poll(pin!(db.get("quick"))).is_ready(), "its block is cached");
 }
+
+/// A stack larger than the address space: the system refuses each thread.
+#[test]
+fn where_the_runtime_gets_no_thread_calls_are_tasks() {
+    let runtime = tokio::runtime::Builder::new_current_thread().thread_stack_size(1 << 56).build().unwrap();
+    runtime.block_on(async {
+        let db = AsyncDb::builder().options(Options::in_memory()).open("/db").await.unwrap();
+        let synced = WriteOptions::new().sync(true);
+        for key in ["a", "b"] {
+            db.put_with(key, "value", &synced).await.unwrap();
+        }
+        assert_eq!(db.run(|db| db.get("a")).await.unwrap().as_deref(), Some(&b"value"[..]));
+        assert_eq!(db.iter().next_chunk(5).await.unwrap().len(), 2);
+        db.close().await.unwrap();
+    });
+}

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use base::Result;
-use tokio::task::spawn_blocking;
 
 use crate::api::db::Db;
 use crate::api::options::Options;
@@ -62,8 +61,7 @@ impl AsyncBuilder {
     /// As of [`Db::open_with`].
     pub async fn open(self, dir: impl AsRef<Path>) -> Result<AsyncDb> {
         let (dir, options) = (dir.as_ref().to_owned(), self.options);
-        let opened = spawn_blocking(move || Db::open_with(dir, &options)).await;
-        let db = opened.unwrap_or_else(|error| Err(pool::not_run(error)))?;
+        let db = pool::run(move || Db::open_with(dir, &options)).await?;
         Ok(AsyncDb::new(Inner::new(db, self.blocking_calls)))
     }
 

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::{Pinned, Result};
-use tokio::task::spawn_blocking;
 
 use crate::api::batch::Batch;
 use crate::api::db::Db;
@@ -17,7 +16,7 @@ use crate::api::tokio::Inner;
 use crate::api::tokio::builder::AsyncBuilder;
 use crate::api::tokio::family::AsyncFamily;
 use crate::api::tokio::iter::AsyncIter;
-use crate::api::tokio::pool::{Lane, not_run};
+use crate::api::tokio::pool::{self, Lane};
 
 /// A [`Db`] for programs on tokio: its calls do not block the runtime. Cheap to clone. With the feature `tokio`.
 ///
@@ -31,7 +30,7 @@ use crate::api::tokio::pool::{Lane, not_run};
 /// All else runs on blocking threads: iterators, and what may take long. A hop there costs 10 to 20 microseconds: prefer [`multi_get`](Self::multi_get) to many gets, and [`run`](Self::run) for several steps in one.
 ///
 /// A database takes a bounded number of blocking threads, [`AsyncBuilder::blocking_calls`]; more calls wait for their
-/// turn.
+/// turn. Where the system gives the runtime no thread, such a call runs as a task, and holds up the tasks beside it.
 ///
 /// # Dropped futures
 /// Nothing happens before a future is first polled. A call that has begun on a blocking thread runs to its end: a
@@ -108,13 +107,13 @@ impl AsyncDb {
     /// As [`Db::close`]. Does not wait for a turn: calls that wait for theirs, or for room, end with `Closed`.
     pub async fn close(&self) -> Result<()> {
         let db = self.db().clone();
-        spawn_blocking(move || db.close()).await.unwrap_or_else(|error| Err(not_run(error)))
+        pool::run(move || db.close()).await
     }
 
     /// As [`Db::destroy`].
     pub async fn destroy(dir: impl AsRef<Path>) -> Result<()> {
         let dir = dir.as_ref().to_owned();
-        spawn_blocking(move || Db::destroy(dir)).await.unwrap_or_else(|error| Err(not_run(error)))
+        pool::run(move || Db::destroy(dir)).await
     }
 
     /// The family that every database has, under the name `default`.

@@ -6,11 +6,12 @@ use std::mem::take;
 use std::sync::Arc;
 
 use base::{Error, Pinned, Result};
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 use crate::api::iter::Iter;
 use crate::api::tokio::Inner;
-use crate::api::tokio::pool::{Lane, Place, not_run};
+use crate::api::tokio::pool::{Lane, Place, not_run, spawn};
 
 /// Entries that [`AsyncIter::next`] fetches at a time.
 const CHUNK_ENTRIES: usize = 256;
@@ -62,7 +63,7 @@ pub struct AsyncIter {
 
 enum State {
     Idle(Iter),
-    Fetching(JoinHandle<Chunk>),
+    Fetching(JoinHandle<Option<Chunk>>),
     Ended,
 }
 
@@ -129,7 +130,7 @@ impl AsyncIter {
                     let fetched = chunk.await;
                     self.state = State::Ended;
                     match fetched {
-                        Ok(chunk) => self.take_over(chunk),
+                        Ok(chunk) => chunk.into_iter().for_each(|chunk| self.take_over(chunk)),
                         Err(error) => self.error = Some(not_run(error)),
                     }
                 }
@@ -140,7 +141,7 @@ impl AsyncIter {
     fn begin(&mut self, place: Place, entries_max: usize) {
         if let State::Idle(iter) = std::mem::replace(&mut self.state, State::Ended) {
             let is_reversed = self.is_reversed;
-            self.state = State::Fetching(spawn_blocking(move || {
+            self.state = State::Fetching(spawn(&Handle::current(), move || {
                 let _place = place;
                 Chunk::read(iter, is_reversed, entries_max)
             }));

@@ -44,7 +44,7 @@ impl Drop for Inner {
     /// Closes the database off the runtime's threads: that may wait for a flush.
     fn drop(&mut self) {
         if let (Some(db), Ok(runtime)) = (self.db.take(), Handle::try_current()) {
-            runtime.spawn_blocking(move || drop(db));
+            pool::spawn(&runtime, move || drop(db));
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Calls that may wait, on the runtime's blocking threads.
 
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use base::{Error, Result};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::{JoinError, JoinHandle};
 
 /// What a call waits for, at the most.
 #[derive(Clone, Copy)]
@@ -57,8 +59,34 @@ impl Pool {
             let _place = place;
             call()
         };
-        spawn_blocking(call).await.unwrap_or_else(|error| Err(not_run(error)))
+        run(call).await
     }
+}
+
+/// Runs a call on a blocking thread.
+///
+/// # Errors
+/// The call's; `Closed`: the runtime ended before it began.
+pub(super) async fn run<T: Send + 'static>(call: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let ran = spawn(&Handle::current(), call).await.map_err(not_run)?;
+    ran.expect("a call that was taken back is run by its caller")
+}
+
+/// Begins a call on a blocking thread. Where the system gives the runtime none, the call is a task, and holds up the tasks beside it.
+/// Tokio's panic has said so by then, and kept the call: it may give it a thread later, which finds `None`.
+pub(super) fn spawn<T, F>(runtime: &Handle, call: F) -> JoinHandle<Option<T>>
+where
+    T: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+{
+    let kept = Arc::new(Mutex::new(Some(call)));
+    let queued = kept.clone();
+    let take_and_run = move |call: Arc<Mutex<Option<F>>>| {
+        let call = call.lock().take();
+        call.map(|call| call())
+    };
+    let spawned = catch_unwind(AssertUnwindSafe(|| runtime.spawn_blocking(move || take_and_run(queued))));
+    spawned.unwrap_or_else(|_no_thread| runtime.spawn(async move { take_and_run(kept) }))
 }
 
 /// Error of a call that the runtime did not run; a panic goes on in the caller.
