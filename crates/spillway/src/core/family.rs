@@ -380,7 +380,7 @@ impl FamilySet {
         self.place_of(name).ok().and_then(|place| self.named.get(place))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Family>> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Family>> {
         self.families.iter()
     }
 }

@@ -29,7 +29,7 @@ impl Database {
         self.core().check_writable()?;
         let _noting = self.core().context.noting();
         let family = self.engine().catalog().create_family(name, options)?;
-        dump::note_family_options(&self.core().context.info_log, &family);
+        dump::note_family_options(self.core(), &family);
         self.engine().options_file.family_made(&family);
         Ok(family)
     }
@@ -50,7 +50,7 @@ impl Database {
     ) -> Result<Arc<Family>> {
         let _noting = self.core().context.noting();
         let family = self.engine().importer().import(name, options, exports, move_files)?;
-        dump::note_family_options(&self.core().context.info_log, &family);
+        dump::note_family_options(self.core(), &family);
         self.engine().options_file.write();
         Ok(family)
     }

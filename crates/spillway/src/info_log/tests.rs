@@ -64,6 +64,25 @@ fn a_log_tells_the_life_of_a_database() {
     assert!(text.lines().all(|line| line.starts_with("1970/") || line.starts_with("20")), "{text}");
 }
 
+/// The options of 30,000 families would be 200 MB at each open.
+#[test]
+fn of_many_families_a_log_has_the_options_that_differ() {
+    let vfs = threaded();
+    let options = options(vfs.clone());
+    let small = FamilyOptions { write_buffer_size: 1 << 20, ..FamilyOptions::default() };
+    let made = (0..20).map(|i| (format!("f{i}"), if i == 7 { small.clone() } else { FamilyOptions::default() }));
+    let mut options = made.fold(options, |options, (name, family)| options.family(name, family));
+    options.db.create_missing_column_families = true;
+    open_and_close(&options);
+    open_and_close(&options);
+    let text = read(&*vfs, "/db/LOG");
+    let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
+    assert_eq!(count("Options for column family ["), 21, "{text}");
+    assert_eq!(count("Options.write_buffer_size: "), 2, "{text}");
+    assert_eq!(count("Options.write_buffer_size: 1048576"), 1, "{text}");
+    assert_eq!(count("Options.num_levels: "), 1, "{text}");
+}
+
 #[test]
 fn logs_are_put_aside_and_so_many_are_kept() {
     let vfs = threaded();

@@ -2,16 +2,21 @@
 
 use std::path::Path;
 
+use base::FamilyId;
 use base::note::{self, Sink};
 use base::options::row::OptionGroup;
-use base::options::{DbOptions, InfoLogLevel};
+use base::options::{DbOptions, InfoLogLevel, differences};
 
+use crate::core::Core;
 use crate::core::family::Family;
 use crate::info_log::InfoLog;
 use crate::open::engine::Engine;
 
 /// The group of a table's options.
 const TABLE_OPTIONS: &str = "block_based_table_factory";
+
+/// Families of a database whose options are logged whole. Of more, those that are not the default family's are.
+const FAMILIES_WHOLE: usize = 10;
 
 /// Logs the identity of the opened database, and the options of its families. Called under no lock.
 pub(crate) fn note_opened(engine: &Engine) {
@@ -21,22 +26,33 @@ pub(crate) fn note_opened(engine: &Engine) {
         log.header(format!("DB Session ID: {}", context.session_id));
     }
     let families = engine.core.families.load();
-    families.iter().for_each(|family| note_family_options(log, family));
+    families.iter().for_each(|family| note_family_options(&engine.core, family));
     if log.takes(InfoLogLevel::Header) {
         // Where programs that read event logs look for the header's end.
         log.header(format!("DB pointer {:p}", std::ptr::from_ref(engine)));
     }
-    let (count, last_seq) = (families.iter().count(), engine.core.pipeline.visible().0);
+    let (count, last_seq) = (families.iter().len(), engine.core.pipeline.visible().0);
     note::info!(families = count, last_sequence = last_seq, "the database is open");
 }
 
 /// Logs the options of a family, when opened or created. Called under no lock.
-pub(crate) fn note_family_options(log: &InfoLog, family: &Family) {
-    if log.takes(InfoLogLevel::Header) {
-        log.header(format!("--------------- Options for column family [{}]:", family.name()));
-        log.group("Options", &*family.options());
-        log.write_out(); // the buffer cannot hold the options of many families
+pub(crate) fn note_family_options(core: &Core, family: &Family) {
+    let log = &core.context.info_log;
+    if !log.takes(InfoLogLevel::Header) {
+        return;
     }
+    log.header(format!("--------------- Options for column family [{}]:", family.name()));
+    let families = core.families.load();
+    let default = families.get(FamilyId::DEFAULT).filter(|_| families.iter().len() > FAMILIES_WHOLE);
+    match default.filter(|default| default.id() != family.id()) {
+        Some(default) => {
+            log.header(format!("{:>55}", "as those of [default], but for:"));
+            let different = differences(&*default.options(), &*family.options());
+            different.iter().for_each(|(name, text)| log.header(format!("{:>55}: {text}", format!("Options.{name}"))));
+        }
+        None => log.group("Options", &*family.options()),
+    }
+    log.write_out(); // the buffer cannot hold the options of many families
 }
 
 impl InfoLog {
