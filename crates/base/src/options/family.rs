@@ -259,6 +259,12 @@ impl FamilyOptions {
                 last.name()
             ));
         }
+        let (asked, raw) = (self.compression_opts.window_bits, -i32::from(self.compression_opts.raw_window_bits()));
+        let kinds = [self.compression, self.bottommost_compression];
+        if asked != raw && kinds.iter().chain(&self.compression_per_level.0).any(|kind| *kind == CompressionKind::Zlib)
+        {
+            changes.push(format!("window_bits={asked} is not what RocksDB reads of zlib: {raw} is taken"));
+        }
         if self.table.partition_filters && self.table.index_type != IndexType::TwoLevel {
             changes
                 .push("partition_filters set to false: there are none without index_type=kTwoLevelIndexSearch".into());

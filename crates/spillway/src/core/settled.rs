@@ -188,6 +188,12 @@ mod tests {
                 "memtable_prefix_bloom_size_ratio has no effect: the buckets of a sorted_hash find absent keys".to_owned(),
             ),
             (
+                "compression_per_level=kNoCompression:kZlibCompression;compression_opts={window_bits=15}",
+                "window_bits=15 is not what RocksDB reads of zlib: -14 is taken".to_owned(),
+            ),
+            ("compression=kZlibCompression;compression_opts={window_bits=-9}", String::new()),
+            ("compression_opts={window_bits=15}", String::new()),
+            (
                 "memtable_whole_key_filtering=true",
                 "memtable_whole_key_filtering has no effect: memtable_prefix_bloom_size_ratio is 0".to_owned(),
             ),
