@@ -85,13 +85,18 @@ impl OptionsFile {
         load.adopting = true;
         let mut file = OptionsFile { db, families: Vec::new() };
         let mut section = Section::None;
-        for (index, line) in text.lines().enumerate() {
+        // RocksDB's reader passes over a last line without an end.
+        let (ended, cut) = text.rsplit_once('\n').unwrap_or(("", text));
+        for (index, line) in ended.lines().enumerate() {
             let warned = load.warnings.len();
             file.take_line(line, &mut section, &mut load, new_family)
                 .map_err(|error| error.context(format!("line {}", index + 1)))?;
             for warning in load.warnings.iter_mut().skip(warned) {
                 *warning = format!("line {}: {warning}", index + 1);
             }
+        }
+        if !cut.trim().is_empty() {
+            load.warnings.push(format!("the last line, `{cut}`, is passed over, as by RocksDB: it has no line end"));
         }
         // Files of before `value_times` have the ttl alone.
         file.families.iter_mut().for_each(|(_, family)| family.value_times |= family.value_ttl_s > 0);

@@ -416,7 +416,7 @@ fn damaged_files_are_errors_or_less_options_but_never_panics() {
         "[TableOptions/BlockBasedTable \"a\"]",
         "[Version]\noptions_file_version=2.0",
     ] {
-        let error = read(bad).expect_err(bad);
+        let error = read(&format!("{bad}\n")).expect_err(bad);
         assert!(error.message().starts_with("line "), "{bad}: {error}");
     }
 }
@@ -658,4 +658,17 @@ fn fewer_runs_than_start_a_compaction_are_refused() {
     family.validate().expect("by level");
     family.compaction_style = CompactionStyle::Universal;
     assert!(family.validate().expect_err("the trigger is 4").to_string().contains("max_read_amp"));
+}
+
+/// RocksDB's reader of lines drops it.
+#[test]
+fn a_last_line_without_an_end_is_passed_over_and_told() {
+    let family = |_: &str| FamilyOptions::default();
+    let text = "[DBOptions]\n  max_open_files=5\n[CFOptions \"default\"]\n  num_levels=3";
+    let (file, warnings) = OptionsFile::read(text, DbOptions::default(), &family, false).expect("taken");
+    assert_eq!((file.db.max_open_files, file.families[0].1.num_levels), (5, 7));
+    assert!(warnings.len() == 1 && warnings[0].contains("`  num_levels=3`"), "{warnings:?}");
+    let (file, warnings) =
+        OptionsFile::read(&format!("{text}\n  "), DbOptions::default(), &family, false).expect("taken");
+    assert_eq!((file.families[0].1.num_levels, warnings.len()), (3, 0));
 }
