@@ -76,6 +76,25 @@ pub fn path(text: &str) -> PathBuf {
     text.into()
 }
 
+/// The text with `escape` and two hexadecimal digits for each byte that is not UTF-8.
+pub fn with_bytes_shown<'a>(text: &'a str, escape: &str) -> Cow<'a, str> {
+    if !text.chars().any(is_byte) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |letter| byte_of(letter).map_or_else(|| String::from(letter), |byte| format!("{escape}{byte:02x}"));
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
+/// A name for a message: as `{:?}` shows text, with `\xNN` for each byte that is not UTF-8.
+pub fn quoted(text: &str) -> String {
+    let shown = |letter: char| match byte_of(letter) {
+        Some(byte) => format!("\\x{byte:02x}"),
+        None if letter == '\'' => String::from(letter),
+        None => letter.escape_debug().to_string(),
+    };
+    format!("\"{}\"", text.chars().map(shown).collect::<String>())
+}
+
 /// Whether the character stands for a byte that is not UTF-8.
 pub fn is_byte(letter: char) -> bool {
     byte_of(letter).is_some()
@@ -97,6 +116,9 @@ mod tests {
             assert!(names.iter().enumerate().all(|(other, name)| other == at || *self::text(name) != *text));
             assert_eq!(of_path(&path(&text)), text);
         }
+        let name = text(b"a\xff\"\n'");
+        assert_eq!(quoted(&name), r#""a\xff\"\n'""#);
+        assert_eq!(with_bytes_shown(&name, "%"), "a%ff\"\n'");
         assert!(!is_exact("\u{10FEC3}\u{10FEA9}"), "these are the bytes of é");
     }
 }

@@ -13,6 +13,7 @@ use spillway::internal::vfs::RealVfs;
 use spillway::internal::{Database, Error, ErrorKind, shell};
 
 use crate::interrupt::INTERRUPTED_STATUS;
+use crate::json;
 use crate::terminal::printable;
 
 pub type Outcome<T = ()> = Result<T, Failure>;
@@ -44,7 +45,7 @@ impl Failure {
     pub fn tell(&self) {
         let Some(message) = self.message() else { return };
         let line = match AS_JSON.load(Ordering::Relaxed) {
-            true => serde_json::json!({ "error": message, "status": self.status() }).to_string(),
+            true => json::line(&serde_json::json!({ "error": message, "status": self.status() })),
             false => format!("error: {}", printable(&message)),
         };
         // Fails on a closed terminal.

@@ -6,6 +6,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use base::name;
 use serde_json::{Map, Value, json};
 use spillway::internal::backup::{BackupInfo, DamagedBackup};
 use spillway::internal::check::{CheckReport, Problem};
@@ -21,7 +22,12 @@ use crate::stats::Queued;
 
 /// Prints a value on its own line.
 pub fn print(value: &Value, out: &mut dyn Write) -> Outcome {
-    Ok(writeln!(out, "{value}")?)
+    Ok(writeln!(out, "{}", line(value))?)
+}
+
+/// A value on a line. Bytes of names that are not UTF-8 are shown as `\xNN`.
+pub fn line(value: &Value) -> String {
+    name::with_bytes_shown(&value.to_string(), "\\\\x").into_owned()
 }
 
 /// Engine that owns a directory.

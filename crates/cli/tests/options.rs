@@ -291,6 +291,23 @@ fn logs_in_a_directory_of_their_own_are_found_without_the_options() {
     }
 }
 
+/// Bytes that are not UTF-8 are shown as such in JSON and in a repair's report.
+#[test]
+fn names_of_families_are_bytes() {
+    let place = Place::new();
+    place.spillway(&["put", "key", "value", "--db", "db", "--create"]).ok();
+    let mut create = place.command(SPILLWAY, &["families", "create", "--db", "db"]);
+    create.arg(std::ffi::OsStr::from_bytes(b"f\xfe\n\x7f"));
+    run(create, b"").ok();
+    let listed = place.spillway(&["families", "list", "--db", "db", "--json"]).ok();
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed["families"][1]["name"], "f\\xfe\n\x7f");
+    std::fs::write(place.newest_file("db", "MANIFEST-"), "damaged").unwrap();
+    let repaired = place.spillway(&["repair", "db"]);
+    let report = repaired.out;
+    assert!(report.contains(r#"family "f\xfe\n\u{7f}": "#), "{report}{}", repaired.err);
+}
+
 /// A wal_dir, say, that is not UTF-8.
 #[test]
 fn paths_in_options_are_bytes() {

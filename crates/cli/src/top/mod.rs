@@ -15,6 +15,7 @@ use spillway::internal::{Error, ErrorKind};
 use self::screen::Screen;
 use crate::failure::{Failure, Outcome, note};
 use crate::interrupt::Interrupt;
+use crate::json;
 use crate::watched::{self, WatchedArgs};
 
 /// Shows a database live in the terminal: health, writes and their waits, reads, memory, levels and jobs. Ctrl-C ends.
@@ -109,7 +110,7 @@ fn is_gone(error: &Error) -> bool {
 fn print_lines(args: &Args, source: &dyn Source, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
     follow(args, source, interrupt, &mut |seen| {
         if args.json {
-            writeln!(out, "{}", json!({ "point": seen.point, "verdict": seen.verdict, "observation": seen.now }))?;
+            json::print(&json!({ "point": seen.point, "verdict": seen.verdict, "observation": seen.now }), out)?;
         } else {
             let screen = Screen { width: 100, height: usize::MAX, colours: false };
             screen.lines(seen).iter().try_for_each(|line| writeln!(out, "{line}"))?;

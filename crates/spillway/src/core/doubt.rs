@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use base::UserOrder;
+use base::{UserOrder, name};
 use parking_lot::Mutex;
 
 /// Keys whose values, after a rescue, may not be the ones last written.
@@ -58,7 +58,7 @@ pub(crate) fn is_within(keys: &(Vec<u8>, Vec<u8>), key: &[u8], order: &UserOrder
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.family {
-            Some(family) => write!(f, "family {family:?}")?,
+            Some(family) => write!(f, "family {}", name::quoted(family))?,
             None if self.of_prepared => f.write_str("prepared transactions")?,
             None => f.write_str("every family")?,
         }

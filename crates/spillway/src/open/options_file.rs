@@ -123,10 +123,10 @@ fn lost_end_of_row(dir: &Path, recovered: &Recovered, newest: Option<FileNumber>
 /// RocksDB's OPTIONS file, which has no checksum, looks whole if it was cut between two families.
 fn lacking(file: &str, named: &[String], recovered: &Recovered) -> Option<String> {
     let mut lacking = recovered.families.iter().filter(|family| !named.is_empty() && !named.contains(&family.name));
-    let family = &lacking.next()?.name;
+    let family = name::quoted(&lacking.next()?.name);
     let more = lacking.count();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(format!("{file} lacks column family {family:?}{more}, or lost its end: default options may be used"))
+    Some(format!("{file} lacks column family {family}{more}, or lost its end: default options may be used"))
 }
 
 /// `wal_dir` in the newest OPTIONS file; `None` if unset. Where a line of the file cannot be read, that of this option is read by
@@ -215,12 +215,12 @@ pub(crate) fn family_of_lost_end(
         Err(error) if error.kind() == ErrorKind::Corruption => None,
         newest => newest?,
     };
-    let Some((name, bytes)) = newest else { return Ok(None) };
+    let Some((file, bytes)) = newest else { return Ok(None) };
     if whole::is_marked(&bytes) {
-        let what = format!("its end may be missing: column families came or went when {name} was written");
+        let what = format!("its end may be missing: column families came or went when {file} was written");
         return Ok(Some((None, what)));
     }
-    let is_later = file_name::parse(&name).is_some_and(|(_, number)| number >= recovered.noted_next);
+    let is_later = file_name::parse(&file).is_some_and(|(_, number)| number >= recovered.noted_next);
     let listed = check(&bytes).ok().flatten().filter(|_| is_later).unwrap_or_default();
     if listed.is_empty() {
         return Ok(None);
@@ -229,6 +229,6 @@ pub(crate) fn family_of_lost_end(
     let dropped = known.iter().find(|name| recovered.fenced && !listed.contains(name)).map(|family| ("lacks", *family));
     let made = || listed.iter().find(|name| !known.contains(name)).map(|family| ("has", family));
     Ok(dropped.or_else(made).map(|(verb, family)| {
-        (Some(family.clone()), format!("its end may be missing: {name} {verb} column family {family:?}"))
+        (Some(family.clone()), format!("its end may be missing: {file} {verb} column family {}", name::quoted(family)))
     }))
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use base::FamilyId;
 use base::options::{FamilyOptions, whole};
+use base::{FamilyId, name};
 use vfs::Vfs;
 
 use super::tables::WholeTable;
@@ -69,7 +69,8 @@ impl Families {
             let is_stored = name.is_some();
             family.name = name.unwrap_or_else(|| unnamed(family.id));
             if !(is_stored && is_certain) {
-                let what = format!("no file names column family {}; its name now is {:?}", family.id.0, family.name);
+                let name = name::quoted(&family.name);
+                let what = format!("no file names column family {}; its name now is {name}", family.id.0);
                 self.doubts.push(Doubt::of_family(&family.name, what));
             }
         }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use base::Result;
+use base::{Result, name};
 use vfs::{FileKind, Vfs};
 
 use super::lost::Lost;
@@ -43,7 +43,7 @@ pub(super) fn keep(
     }
     if !is_believed {
         let told = recovered.families.iter().filter(|family| family.value_times).map(|family| &family.name);
-        let told: Vec<_> = told.map(|name| format!("{name:?}")).collect();
+        let told: Vec<_> = told.map(|name| name::quoted(name)).collect();
         let but = if told.is_empty() { String::new() } else { format!(", but of {}", told.join(", ")) };
         report.lost_options.push(format!(
             "whether values end with the times of a ttl is not known{but}: open a family whose values do with value_times=true"

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-use base::{FamilyId, FileNumber, Result, SeqNo, UserOrder};
+use base::{FamilyId, FileNumber, Result, SeqNo, UserOrder, name};
 use vfs::UnreadableVfs;
 
 use super::lost::{Lost, REPORT};
@@ -156,11 +156,11 @@ impl fmt::Display for RepairReport {
         self.unreadable.iter().try_for_each(|what| writeln!(f, "unreadable: {what}"))?;
         for family in &self.families {
             if family.tables == 0 {
-                writeln!(f, "family {:?}: no tables; all that it holds is in logs", family.name)?;
+                writeln!(f, "family {}: no tables; all that it holds is in logs", name::quoted(&family.name))?;
                 continue;
             }
             let tables = if family.tables == 1 { "table" } else { "tables" };
-            write!(f, "family {:?}: {} {tables}, {}", family.name, family.tables, sized(family.bytes))?;
+            write!(f, "family {}: {} {tables}, {}", name::quoted(&family.name), family.tables, sized(family.bytes))?;
             match &family.keys {
                 Some((first, last)) => writeln!(f, ", keys '{}' to '{}'", first.escape_ascii(), last.escape_ascii())?,
                 None => writeln!(f)?,
@@ -169,7 +169,7 @@ impl fmt::Display for RepairReport {
         for lost in &self.lost {
             write!(f, "lost: {}", lost.name)?;
             if let Some(family) = &lost.family {
-                write!(f, " of family {family:?}")?;
+                write!(f, " of family {}", name::quoted(family))?;
             }
             if let Some((from, through)) = &lost.keys {
                 write!(f, ", keys '{}' to '{}'", from.escape_ascii(), through.escape_ascii())?;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use base::metrics::Distribution;
+use base::name;
 
 use crate::observe::{ObservedHistogram, ObservedTrace};
 
@@ -148,5 +149,5 @@ fn number(value: f64) -> String {
 
 /// As OpenMetrics wants it in label values and help texts.
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    name::with_bytes_shown(text, "\\x").replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
