@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use spillway::internal::commit::batch::BatchReader;
+use spillway::internal::batch::BatchReader;
 use spillway::internal::{Error, FamilyId, ValueKind, WriteBatch};
 
 use crate::boundary::argument::Out;

@@ -129,7 +129,7 @@ const SAID: [(&str, &str, &str); 15] = [
         "base/src/limits.rs",
         "ENTRY_BYTES_MAX",
     ),
-    ("| a batch | 4 GiB - 1 bytes, ", "spillway/src/commit/batch.rs", "BATCH_BYTES_MAX: u64 = log::PAYLOAD_BYTES_MAX"),
+    ("| a batch | 4 GiB - 1 bytes, ", "spillway/src/batch/mod.rs", "BATCH_BYTES_MAX: u64 = log::PAYLOAD_BYTES_MAX"),
     ("| a batch | 4 GiB - 1 bytes, ", "log/src/format.rs", "PAYLOAD_BYTES_MAX: u64 = u32::MAX as u64"),
     ("| sequence numbers | 2^56 - 1; ", "base/src/key.rs", "MAX: SeqNo = SeqNo((1 << 56) - 1)"),
     ("| levels | 64 |", "spillway/src/version/version.rs", "LEVELS_MAX: usize = 64"),
@@ -151,12 +151,12 @@ const SAID: [(&str, &str, &str); 15] = [
     ),
     (
         "| writes in flight | 256 |",
-        "spillway/src/commit/pipeline.rs",
+        "spillway/src/order/pipeline.rs",
         "IN_FLIGHT_MAX: usize = if cfg!(loom) { 2 } else { 256 }",
     ),
     (
         "older writes: 256 are under way",
-        "spillway/src/commit/pipeline.rs",
+        "spillway/src/order/pipeline.rs",
         "IN_FLIGHT_MAX: usize = if cfg!(loom) { 2 } else { 256 }",
     ),
     (

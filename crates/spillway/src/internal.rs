@@ -8,12 +8,15 @@ pub use table::{BlockCache, PassedOver};
 pub use vfs;
 
 pub use crate::background::{Env, EnvOptions, RateLimiter};
-pub use crate::commit::batch::{UNKNOWN_TAG, WriteBatch};
-pub use crate::commit::options::WriteOptions;
+pub use crate::batch::options::WriteOptions;
+pub use crate::batch::{UNKNOWN_TAG, WriteBatch};
 pub use crate::compaction::{BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions};
 pub use crate::core::doubt::Doubt;
 pub use crate::core::family::Family;
 pub use crate::core::{FAMILY_DROPPED, READING_REFUSAL, SECONDARY_REFUSAL};
+pub use crate::cursor::damage::SkippedDamage;
+pub use crate::cursor::options::{ReadOptions, ReadTier, TableFilter};
+pub use crate::cursor::snapshot::Snapshot;
 pub use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions, OtherFamilies};
 pub use crate::database::report;
 pub use crate::ingest::table_writer::{TableWriter, WrittenTable};
@@ -27,16 +30,17 @@ pub use crate::maintenance::table_walk::TableWalk;
 pub use crate::maintenance::{backup, check, checkpoint, dump, export};
 pub use crate::open::follow::Lag;
 pub use crate::queue::memory::MemoryBudget;
-pub use crate::read::damage::SkippedDamage;
 pub use crate::read::iterator::DbIterator;
-pub use crate::read::options::{ReadOptions, ReadTier, TableFilter};
-pub use crate::read::snapshot::Snapshot;
 pub use crate::transaction::locks::{DEADLOCK_DEPTH, LOCK_LIMIT, LockLimits, LockTable, Mode as LockMode, Patience};
 pub use crate::transaction::{Change, Counts, Pessimistic, PreparedTransactions, Track, Transaction, lock_and_write};
-pub use crate::wal::updates::{LogCursor, LogFileReport, Update};
+pub use crate::updates::{LogCursor, LogFileReport, Update};
 
 pub mod commit {
-    pub use crate::commit::{batch, stall};
+    pub use crate::order::stall;
+
+    pub mod batch {
+        pub use crate::batch::*;
+    }
 }
 
 pub mod compaction {

@@ -54,11 +54,13 @@
 
 mod api;
 mod background;
+mod batch;
 mod commit;
 mod compaction;
 #[cfg(feature = "config")]
 mod config;
 mod core;
+mod cursor;
 mod database;
 #[cfg(any(doc, doctest))]
 pub mod docs;
@@ -68,13 +70,18 @@ mod ingest;
 #[doc(hidden)]
 pub mod internal;
 mod jobs;
+mod log_files;
 mod maintenance;
+mod memtables;
 pub mod observe;
 mod open;
+mod order;
 mod queue;
 mod read;
+mod records;
 mod transaction;
 mod ttl;
+mod updates;
 mod version;
 mod wal;
 
@@ -87,8 +94,9 @@ pub use base::options::{
     DataBlockIndexType, IndexType, InfoLogLevel, LogBacking, SstPartitioner, WalRecoveryMode,
 };
 pub use base::{Comparator, Error, ErrorKind, FileNumber, Pinned, Result, SeqNo, extend, limits, merge};
-pub use commit::stall::StallCause;
 pub use compaction::BottommostLevelCompaction;
+pub use cursor::damage::SkippedDamage;
+pub use cursor::options::ReadTier;
 pub use database::report::{LevelReport, LiveFile, PinReport, StallReport};
 pub use ingest::table_writer::WrittenTable;
 pub use ingest::{IngestMode, IngestProgress, IngestReport, IngestWay};
@@ -97,10 +105,9 @@ pub use maintenance::check::{CheckReport, Problem};
 pub use maintenance::export::ExportSummary;
 pub use maintenance::repair::{LostTable, RepairReport, RepairedFamily};
 pub use open::follow::Lag;
-pub use read::damage::SkippedDamage;
-pub use read::options::ReadTier;
+pub use order::stall::StallCause;
 pub use table::PassedOver;
-pub use wal::updates::Update;
+pub use updates::Update;
 
 /// Runs the examples in the user documentation.
 #[cfg(doctest)]

@@ -1,6 +1,6 @@
 //! `WriteBatch.Handler`: shows a batch's changes to Java.
 
-use spillway::internal::commit::batch::{BatchItem, BatchRecord};
+use spillway::internal::batch::{BatchItem, BatchRecord};
 use spillway::internal::{ValueKind, WriteBatch};
 
 use crate::boundary::class::{Class, Method};

@@ -9,8 +9,8 @@ use base::{Error, Result};
 use crate::api::Shared;
 use crate::api::family::Family;
 use crate::api::options::WriteOptions;
-use crate::commit::batch::WriteBatch;
-use crate::commit::options::WriteOptions as EngineWriteOptions;
+use crate::batch::WriteBatch;
+use crate::batch::options::WriteOptions as EngineWriteOptions;
 use crate::database::handle::Database;
 
 /// Changes of any families of one database, committed together: all of them or none, whatever happens.

@@ -5,7 +5,7 @@ use base::Result;
 use crate::api::family::Family;
 use crate::api::range::KeyRange;
 use crate::api::walk::{Start, Walk};
-use crate::read::options::ReadOptions;
+use crate::cursor::options::ReadOptions;
 
 /// A position among entries of a family, as of the call that made the cursor. It moves in both directions, and lends
 /// key and value without a copy until the next move.

@@ -16,8 +16,8 @@ use crate::api::options::{FamilyOptions, Options, ReadOptions, TransactionOption
 use crate::api::range::KeyRange;
 use crate::api::snapshot::Snapshot;
 use crate::api::transaction::Transaction;
+use crate::cursor::options::ReadOptions as EngineReadOptions;
 use crate::database::handle::Database;
-use crate::read::options::ReadOptions as EngineReadOptions;
 
 /// An open database. A handle: cheap to clone, usable from any thread.
 ///

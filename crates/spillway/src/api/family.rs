@@ -13,9 +13,9 @@ use crate::api::db::Db;
 use crate::api::iter::Iter;
 use crate::api::options::{ReadOptions, WriteOptions};
 use crate::api::range::KeyRange;
-use crate::commit::options::WriteOptions as EngineWriteOptions;
+use crate::batch::options::WriteOptions as EngineWriteOptions;
 use crate::core::family::Family as EngineFamily;
-use crate::read::options::ReadOptions as EngineReadOptions;
+use crate::cursor::options::ReadOptions as EngineReadOptions;
 use crate::ttl::Times;
 
 /// A column family: a key space of its own, with its own options, memtables and tables. Families share the log, so a

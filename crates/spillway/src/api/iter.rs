@@ -8,7 +8,7 @@ use base::{Error, Pinned, Result, UserOrder};
 use crate::api::family::Family;
 use crate::api::range::{KeyRange, behind_prefix};
 use crate::api::walk::{Start, Walk};
-use crate::read::options::ReadOptions;
+use crate::cursor::options::ReadOptions;
 use crate::transaction::indexed::SharedBatch;
 
 /// Entries of a family in key order, as of the call that made the iterator; backwards with `rev` and `next_back`.

@@ -55,7 +55,7 @@ use crate::transaction::locks::{LockLimits, LockTable};
 pub(crate) struct Shared {
     pub database: Database,
     /// Options of writes without their own.
-    pub write: crate::commit::options::WriteOptions,
+    pub write: crate::batch::options::WriteOptions,
     /// Of pessimistic transactions.
     pub locks: Arc<LockTable>,
     /// Those without a handle.
@@ -64,7 +64,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Locks the keys of recovered transactions.
-    pub fn new(database: Database, write: crate::commit::options::WriteOptions) -> Result<Arc<Self>> {
+    pub fn new(database: Database, write: crate::batch::options::WriteOptions) -> Result<Arc<Self>> {
         let locks = Arc::new(LockTable::of(&database, LockLimits::default()));
         let prepared = PreparedTransactions::of(&database, &locks, TransactionOptions::new().locking)?;
         Ok(Arc::new(Shared { database, write, locks, prepared }))

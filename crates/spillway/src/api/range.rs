@@ -4,7 +4,7 @@ use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, Rang
 
 use base::UserOrder;
 
-use crate::read::options::ReadOptions;
+use crate::cursor::options::ReadOptions;
 
 /// A range of keys in a family's order: any range of Rust's with ends that are bytes.
 ///

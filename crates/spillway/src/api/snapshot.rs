@@ -10,8 +10,8 @@ use crate::api::cursor::Cursor;
 use crate::api::family::Family;
 use crate::api::iter::Iter;
 use crate::api::range::KeyRange;
-use crate::read::options::ReadOptions as EngineReadOptions;
-use crate::read::snapshot::Snapshot as EngineSnapshot;
+use crate::cursor::options::ReadOptions as EngineReadOptions;
+use crate::cursor::snapshot::Snapshot as EngineSnapshot;
 
 /// The state of all families at one instant. It stays readable until the last clone is dropped; flushes and compactions
 /// keep what it shows. Reads with options take it by [`ReadOptions::snapshot`](crate::ReadOptions::snapshot).

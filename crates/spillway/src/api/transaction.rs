@@ -13,8 +13,8 @@ use crate::api::options::TransactionOptions;
 use crate::api::range::KeyRange;
 use crate::api::snapshot::Snapshot;
 use crate::api::walk::Start;
-use crate::commit::options::WriteOptions as EngineWriteOptions;
-use crate::read::options::ReadOptions as EngineReadOptions;
+use crate::batch::options::WriteOptions as EngineWriteOptions;
+use crate::cursor::options::ReadOptions as EngineReadOptions;
 use crate::transaction::locks::Mode;
 use crate::transaction::{Change, Track, Transaction as EngineTransaction};
 

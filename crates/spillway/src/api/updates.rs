@@ -2,7 +2,7 @@
 
 use base::Result;
 
-use crate::wal::updates::{LogCursor, Update};
+use crate::updates::{LogCursor, Update};
 
 /// The batches in the log of a database. From [`Db::updates_since`](crate::Db::updates_since).
 ///

@@ -7,9 +7,9 @@ use base::{Result, SeqNo, UserOrder};
 use crate::api::Shared;
 use crate::api::family::Family;
 use crate::api::range::{KeyRange, Limits};
+use crate::cursor::options::ReadOptions;
 use crate::queue::view::ReadView;
 use crate::read::iterator::DbIterator;
-use crate::read::options::ReadOptions;
 use crate::transaction::indexed::{Below, Move, OverBase, SharedBatch};
 use crate::ttl::{Times, unstamped};
 

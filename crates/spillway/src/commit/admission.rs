@@ -8,15 +8,15 @@ use base::{Error, ErrorKind, FamilyId, Result};
 use smallvec::SmallVec;
 use table::values::stored_value_bytes_max;
 
-use crate::commit::batch::{BatchRecord, WriteBatch};
+use crate::batch::options::WriteOptions;
+use crate::batch::{BatchRecord, WriteBatch};
 use crate::commit::committer::Committer;
-use crate::commit::latch::{Clearance, KeyRange, LatchGuard, LatchSpan, Reach};
-use crate::commit::options::WriteOptions;
-use crate::commit::pipeline::KeyBounds;
-use crate::commit::stall::StallCause;
 use crate::core::family::{Family, FamilySet};
+use crate::memtables::room::MemoryWanted;
+use crate::order::latch::{Clearance, KeyRange, LatchGuard, LatchSpan, Reach};
+use crate::order::pipeline::KeyBounds;
+use crate::order::stall::{StallCause, stalled};
 use crate::queue::flushable::QueuedMemtable;
-use crate::queue::room::MemoryWanted;
 use crate::queue::view::ReadView;
 
 /// The part of a batch for one family.
@@ -394,9 +394,4 @@ pub(super) fn flushed_eagerly(parts: &[Part<'_>], options: &WriteOptions) -> Vec
 /// Error of a `no_slowdown` commit with latched keys.
 fn latched() -> Error {
     Error::new(ErrorKind::Busy, "it would have to wait for an ingest or a transaction (no_slowdown was asked for)")
-}
-
-/// Error of a `no_slowdown` write under back-pressure.
-pub(crate) fn stalled() -> Error {
-    Error::new(ErrorKind::Busy, "the write would have to wait for flushes or compactions (no_slowdown was asked for)")
 }

@@ -16,19 +16,21 @@ use base::{Error, Result};
 use crossbeam_utils::Backoff;
 use vfs::perf::{Metric, Timing};
 
+use crate::batch::WriteBatch;
+use crate::batch::options::WriteOptions;
 use crate::commit::admission::{self, Part, flushed_eagerly};
-use crate::commit::batch::WriteBatch;
-use crate::commit::options::WriteOptions;
-use crate::commit::pipeline::Ticket;
 use crate::commit::slow::{Marks, SlowWrites, Step};
-use crate::commit::stall::{IngestWaits, StallCause};
-use crate::commit::{Commit, Committed, ConflictCheck, Entries, Given, InLog, Missing, Record, Written};
+use crate::commit::{Commit, Committed, ConflictCheck, Entries, InLog, Missing, Record, Written};
 use crate::core::context::Context;
 use crate::core::family::FamilySet;
+use crate::core::unfinished::Unfinished;
 use crate::core::{CommitState, Core, State};
-use crate::queue::Memtables;
-use crate::queue::staged::Seam;
-use crate::read::sample::Sample;
+use crate::cursor::sample::Sample;
+use crate::memtables::Memtables;
+use crate::memtables::staged::Seam;
+use crate::order::Given;
+use crate::order::pipeline::Ticket;
+use crate::order::stall::{IngestWaits, StallCause};
 use crate::wal::roll::Wal;
 
 /// So often a commit's conflicts are checked again before its keys are latched: a latch makes every other commit look at it.
@@ -412,38 +414,6 @@ impl Committer {
             admission::release_views(&mut entries.parts);
         }
         self.give_back_successors(&mut commit.flushables);
-    }
-}
-
-/// A pipeline slot, from its allocation on. Dropped unfinished, by an error or a panic, it turns the database read-only
-/// and wakes every waiter (C4). Made before any lock: failing takes the state lock.
-pub(crate) struct Unfinished<'a> {
-    core: &'a Core,
-    ticket: Option<Ticket>,
-}
-
-impl<'a> Unfinished<'a> {
-    pub fn new(core: &'a Core) -> Self {
-        Unfinished { core, ticket: None }
-    }
-
-    pub fn hold(&mut self, ticket: Ticket) {
-        self.ticket = Some(ticket);
-    }
-
-    /// The numbered write is in the WAL, and in the memtables or the queues.
-    pub fn finish(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.core.pipeline.finish(ticket);
-        }
-    }
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        if self.ticket.is_some() {
-            self.core.fail_numbered(&Error::read_only("a write failed after it was numbered"));
-        }
     }
 }
 

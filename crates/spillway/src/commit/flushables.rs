@@ -7,21 +7,16 @@ use base::Result;
 
 use crate::commit::admission::Part;
 use crate::commit::committer::Committer;
-use crate::commit::latch::KeyRange;
 use crate::commit::overlap::Coverage;
-use crate::commit::{Commit, Given, Missing};
+use crate::commit::{Commit, Missing};
 use crate::core::family::Family;
 use crate::core::{FamilyState, State};
-use crate::queue::flushable::{Flushable, QueuedMemtable};
-use crate::queue::staged::Staged;
-use crate::read::gaps::Cut;
+use crate::cursor::gaps::Cut;
+use crate::memtables::staged::Staged;
+use crate::order::Given;
+use crate::order::latch::KeyRange;
+use crate::queue::flushable::{Flushable, Joins, QueuedMemtable};
 use crate::version::span::Span;
-
-/// A queue entry numbered when it is enqueued.
-pub(crate) trait Joins: Flushable {
-    /// Called once, under the commit lock, before any reader can find the entry.
-    fn set_numbers(&self, given: &Given);
-}
 
 /// New entries for one family's queue.
 pub(crate) struct NewFlushable {

@@ -10,18 +10,18 @@ use base::{Error, FamilyId, Result, SeqNo};
 use log::RecordKind;
 use smallvec::smallvec;
 
+use crate::batch::options::WriteOptions;
+use crate::batch::{self, WriteBatch};
 use crate::commit::admission::{self, Part, Parts, Waiter, flushed_eagerly};
-use crate::commit::batch::{self, WriteBatch};
 use crate::commit::committer::Committer;
 use crate::commit::flushables::NewFlushable;
-use crate::commit::options::WriteOptions;
 use crate::commit::slow::{Marks, Step};
 use crate::commit::{Commit, Committed, ConflictCheck, MadeRecord, Record, Written, entries_of};
 use crate::core::family::FamilySet;
+use crate::log_files::logs::{ActiveLog, Logs};
 use crate::queue::flushable::HeldMemtable;
 use crate::queue::rebased::RebasedMemtable;
-use crate::wal::logs::{ActiveLog, Logs};
-use crate::wal::record::LargeBatchRecord;
+use crate::records::record::LargeBatchRecord;
 
 /// The log of a large batch: written and synced before the commit takes numbers. Deleted if it takes none.
 pub(crate) struct OwnLog {

@@ -4,17 +4,11 @@
 //! Keeps S1-S3, C1-C4.
 
 pub(crate) mod admission;
-pub mod batch;
 pub(crate) mod committer;
 pub(crate) mod flushables;
 pub(crate) mod large;
-pub(crate) mod latch;
-pub mod options;
 pub(crate) mod overlap;
-pub mod pipeline;
 pub(crate) mod slow;
-pub mod stall;
-pub(crate) mod sync;
 pub(crate) mod two_phase;
 
 use std::sync::Arc;
@@ -25,19 +19,20 @@ use log::{RecordKind, Reservation};
 use memtable::Entry;
 use smallvec::SmallVec;
 
+use crate::batch::options::WriteOptions;
+use crate::batch::{self, BatchReader, WriteBatch};
 use crate::commit::admission::{Part, Parts, Waiter};
-use crate::commit::batch::{BatchReader, WriteBatch};
 use crate::commit::flushables::NewFlushable;
 use crate::commit::large::OwnLog;
-use crate::commit::latch::{Clearance, KeyRange, LatchGuard, LatchSpan, Reach};
-use crate::commit::options::WriteOptions;
-use crate::commit::pipeline::{KeyBounds, LogPosition};
 use crate::commit::slow::{Marks, Step};
 use crate::core::family::{Family, FamilySet};
-use crate::queue::staged::Staged;
-use crate::wal::logs::ActiveLog;
-use crate::wal::two_phase_record::numbers_of;
-use crate::wal::value_logs::Logged;
+use crate::log_files::logs::ActiveLog;
+use crate::log_files::value_logs::Logged;
+use crate::memtables::staged::Staged;
+use crate::order::Given;
+use crate::order::latch::{Clearance, KeyRange, LatchGuard, LatchSpan, Reach};
+use crate::order::pipeline::KeyBounds;
+use crate::records::two_phase_record::numbers_of;
 
 /// An operation with sequence numbers: a write, a large batch or an ingest.
 pub(crate) struct Commit<'a> {
@@ -127,16 +122,6 @@ pub(crate) struct LockTimes {
     pub locked_for: Duration,
     /// When the ingest was logged and finished.
     pub published_at: Duration,
-}
-
-/// Sequence numbers of a commit, and the end of its record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Given {
-    /// Last number before the commit.
-    pub before: SeqNo,
-    pub last: SeqNo,
-    /// End of the record in the WAL; 0 without a record.
-    pub log_end: LogPosition,
 }
 
 /// A WAL and the space reserved in it.

@@ -9,10 +9,10 @@ use memtable::Memtable;
 use table::TableReadOptions;
 use vfs::IoClass;
 
-use crate::commit::pipeline::Pipeline;
+use crate::order::pipeline::Pipeline;
 use crate::queue::flushable::Flushable;
-use crate::queue::ingest_record::FamilyIngest;
-use crate::version::span::Span;
+use crate::records::ingest_record::FamilyIngest;
+use crate::version::span::{Span, merged};
 
 /// Spans checked under the commit lock; bounds the work there.
 const SPANS_MAX: usize = 8;
@@ -109,27 +109,6 @@ pub(crate) fn meets(
     next.is_some_and(|fragment| span.reaches(order, &fragment.start))
         || (cursor.seek(LookupKey::new(&span.start, SeqNo::MAX).internal())
             && span.reaches(order, key::user_key(cursor.key())))
-}
-
-/// Sorts spans and merges overlapping ones.
-pub(crate) fn merged(order: &UserOrder, mut spans: Vec<Span>) -> Vec<Span> {
-    if spans.len() < 2 {
-        return spans;
-    }
-    spans.sort_by(|a, b| order.compare(&a.start, &b.start));
-    let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
-    for span in spans {
-        match merged.last_mut() {
-            Some(last) if last.overlaps(order, &span) => {
-                let ends = order.compare(&span.end, &last.end);
-                if ends.is_gt() || (ends.is_eq() && last.end_is_exclusive) {
-                    (last.end, last.end_is_exclusive) = (span.end, span.end_is_exclusive);
-                }
-            }
-            _ => merged.push(span),
-        }
-    }
-    merged
 }
 
 /// Unites neighbours of sorted spans until there are few. The gaps between them then count as covered.

@@ -3,7 +3,7 @@
 //! A watched write reads the processor's counter between its steps, an instruction each, and no clock. Only a write over
 //! the limit is translated to microseconds. Waits by cause are noted by the thread that waits, where it waits.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,18 +14,15 @@ use base::note;
 use parking_lot::Mutex;
 use vfs::ticks;
 
-use crate::commit::stall::StallCause;
 use crate::core::context::Context;
 use crate::observe::{ObservedTrace, trace};
+use crate::order::stall::waits_since;
 
 /// The slowest rate of a processor's counter: ticks each microsecond.
 const TICKS_MIN: u64 = if cfg!(target_arch = "x86_64") { 400 } else { 1000 };
 
 /// Slow writes told in a second, at most.
 const TOLD_MAX: u64 = 10;
-
-/// Waits of one write that are kept.
-const WAITS_MAX: usize = 32;
 
 /// A step of a write, by its end.
 #[derive(Clone, Copy)]
@@ -61,27 +58,6 @@ impl Marks {
             end.set(ticks());
         }
     }
-}
-
-thread_local! {
-    /// The thread's latest waits: cause, microseconds, and the ticks at their end.
-    static WAITS: RefCell<Vec<(StallCause, u64, u64)>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Notes a wait of this thread. Called at its end.
-pub(super) fn note_wait(cause: StallCause, micros: u64) {
-    let _ = WAITS.try_with(|waits| {
-        let mut waits = waits.borrow_mut();
-        if waits.len() >= WAITS_MAX {
-            waits.remove(0);
-        }
-        waits.push((cause, micros, ticks()));
-    });
-}
-
-fn waits_since(begun: u64) -> Vec<(StallCause, u64, u64)> {
-    let waits = WAITS.try_with(|waits| std::mem::take(&mut *waits.borrow_mut())).unwrap_or_default();
-    waits.into_iter().filter(|(_, _, end)| *end >= begun).collect()
 }
 
 /// The watch over slow writes of a database.
@@ -207,6 +183,7 @@ mod tests {
     use vfs::{Fault, FaultVfs, Operation, Rule};
 
     use super::*;
+    use crate::order::stall::{StallCause, note_wait};
     use base::extend::EventListener;
 
     use crate::commit::two_phase::{PreparedBatch, TwoPhase};

@@ -7,14 +7,14 @@ use base::{Error, Result};
 use log::{PAYLOAD_BYTES_MAX, Position, RecordKind};
 use smallvec::smallvec;
 
+use crate::batch::WriteBatch;
+use crate::batch::options::WriteOptions;
 use crate::commit::admission::{self, Parts, Waiter, flushed_eagerly};
-use crate::commit::batch::WriteBatch;
 use crate::commit::committer::Committer;
-use crate::commit::options::WriteOptions;
 use crate::commit::slow::Step;
 use crate::commit::{Commit, Committed, MadeRecord, Record, Written};
-use crate::wal::prepared::EndOfPrepared;
-use crate::wal::two_phase_record::{CommitStep, encode_commit, encode_head};
+use crate::log_files::prepared::EndOfPrepared;
+use crate::records::two_phase_record::{CommitStep, encode_commit, encode_head};
 
 /// A prepare in the WAL.
 pub(crate) struct PreparedBatch<'a> {

@@ -39,7 +39,7 @@ mod tests {
     use base::{SeqNo, ValueKind};
 
     use super::*;
-    use crate::read::testing::{FakeTable, VersionMaker};
+    use crate::cursor::testing::{FakeTable, VersionMaker};
 
     #[test]
     fn files_of_all_deeper_levels_count_and_no_others() {

@@ -9,7 +9,7 @@
 
 use base::options::{CompactionStyle, FamilyOptions};
 
-use super::plan::FamilyCompactions;
+use crate::core::plan::FamilyCompactions;
 use crate::version::version::Version;
 
 /// Separates the scores of levels over their target from all other scores.

@@ -8,9 +8,9 @@ use base::{Error, FamilyId, FileNumber, Result};
 
 use super::levels::compacted_levels;
 use super::pick::{Picker, RangePick, RangeRequest};
-use super::plan::{CompactionPlan, LevelInputs, Pick, Reason};
 use crate::compaction::job::Compactor;
 use crate::core::family::Family;
+use crate::core::plan::{CompactionPlan, LevelInputs, Pick, Reason};
 use crate::core::space::Needs;
 use crate::core::{Core, FamilyState, State};
 use crate::version::span::Span;

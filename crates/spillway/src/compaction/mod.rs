@@ -14,14 +14,12 @@ pub(crate) mod manual;
 mod named;
 pub(crate) mod output;
 mod pick;
-mod plan;
 pub(crate) mod run;
 mod subcompaction;
 
 pub use self::levels::{LevelTargets, compacted_levels, compacted_of};
 pub use self::manual::{BottommostLevelCompaction, CompactRangeOptions};
 pub use self::named::CompactFilesOptions;
-pub use self::plan::FamilyCompactions;
 
 #[cfg(test)]
 mod tests;

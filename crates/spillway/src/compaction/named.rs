@@ -9,9 +9,9 @@ use base::{FileNumber, Result};
 
 use super::manual::{Call, CompactRangeOptions};
 use super::pick::FilesRequest;
-use super::plan::Pick;
 use crate::compaction::job::Compactor;
 use crate::core::family::Family;
+use crate::core::plan::Pick;
 
 /// Options of a compaction of named tables, with RocksDB's names and defaults.
 #[derive(Clone, Debug)]

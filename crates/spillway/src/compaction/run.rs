@@ -10,13 +10,13 @@ use base::{Result, UserOrder};
 
 use super::entries::DropCounts;
 use super::output::FamilyRules;
-use super::plan::Pick;
 use super::subcompaction::{self, Part};
 use crate::background::{Helpers, run_parts};
 use crate::core::context::Context;
+use crate::core::plan::Pick;
 use crate::core::running::EntriesDone;
-use crate::read::level::UserBounds;
-use crate::read::snapshot::CapturedSnapshots;
+use crate::cursor::level::UserBounds;
+use crate::cursor::snapshot::CapturedSnapshots;
 use crate::version::span::bytes_of;
 use crate::version::table_file::FileMeta;
 use crate::version::version::Version;

@@ -12,10 +12,10 @@ use super::below::key_not_below;
 use super::cutter::{CutLimits, Cutter};
 use super::entries::{Beneath, DropCounts, EntryRules, EntryStream, PAUSE_ENTRIES};
 use super::output::{OutputRules, Outputs};
-use super::plan::Reason;
 use super::run::Work;
-use crate::read::level::{LevelContext, LevelCursor, LevelFiles, UserBounds};
-use crate::read::merging::MergingCursor;
+use crate::core::plan::Reason;
+use crate::cursor::level::{LevelContext, LevelCursor, LevelFiles, UserBounds};
+use crate::cursor::merging::MergingCursor;
 use crate::version::table_file::{FileMeta, TableFile};
 
 /// Bytes per read of each input, while the system prefetches the next. Compactions read sequentially. Small enough for

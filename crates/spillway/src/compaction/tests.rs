@@ -11,12 +11,12 @@ use base::{Comparator, ErrorKind, UserOrder};
 use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
 
 use super::{BottommostLevelCompaction, CompactRangeOptions};
-use crate::commit::options::WriteOptions;
+use crate::batch::options::WriteOptions;
 use crate::core::family::Family;
+use crate::cursor::options::ReadOptions;
+use crate::cursor::snapshot::Snapshot;
+use crate::cursor::testing::{Join, Random};
 use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions};
-use crate::read::options::ReadOptions;
-use crate::read::snapshot::Snapshot;
-use crate::read::testing::{Join, Random};
 use crate::version::span::Span;
 
 const KEYS: u64 = 3000;

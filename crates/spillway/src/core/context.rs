@@ -21,34 +21,17 @@ use crate::core::doubt::Doubts;
 use crate::core::flush_ways::FlushCounts;
 use crate::core::kept_views::KeptLook;
 use crate::core::running::RunningJobs;
+use crate::cursor::meter::{Meter, MeteredFile};
+use crate::cursor::sample::Sample;
 use crate::info_log::{InfoLog, Noting};
+use crate::log_files::logs::LogSetup;
+use crate::log_files::value_logs::ValueLogs;
 use crate::observe::events::{EventRing, ObservedEvent};
 use crate::queue::flushable::{HeldMemtable, MemtableMaking, QueuedMemtable};
-use crate::read::meter::{Meter, MeteredFile};
-use crate::read::sample::Sample;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
+use crate::version::numbers::FileNumbers;
 use crate::version::table_file::FileMeta;
-use crate::wal::value_logs::ValueLogs;
-
-/// Allocates file numbers, each once.
-pub struct FileNumbers(AtomicU64);
-
-impl FileNumbers {
-    pub fn starting_at(next: FileNumber) -> Self {
-        FileNumbers(AtomicU64::new(next.0))
-    }
-
-    /// Allocates a file number never used before.
-    pub fn take(&self) -> FileNumber {
-        FileNumber(self.0.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// The next number to be allocated.
-    pub fn peek(&self) -> FileNumber {
-        FileNumber(self.0.load(Ordering::Relaxed))
-    }
-}
 
 /// Environment of the database, shared by all jobs and threads.
 pub struct Context {
@@ -143,6 +126,19 @@ impl Context {
     /// The directory of the log files.
     pub fn log_dir(&self) -> PathBuf {
         log_dir(&self.dir, &self.options)
+    }
+
+    pub(crate) fn log_setup(&self) -> LogSetup {
+        LogSetup {
+            vfs: self.vfs.clone(),
+            statistics: self.statistics.clone(),
+            dir: self.log_dir(),
+            database: DatabaseId::new(&self.db_id),
+            numbers: self.numbers.clone(),
+            backing: self.options.log_backing,
+            file_bytes: self.options.log_file_bytes,
+            lives: self.logs.clone(),
+        }
     }
 
     /// As the MANIFEST notes them: the directory of the logs that the options name, and that of the database. Without one, both are

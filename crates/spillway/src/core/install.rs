@@ -11,6 +11,7 @@ use parking_lot::MutexGuard;
 
 use crate::core::progress::Unneeded;
 use crate::core::{Core, FamilyState};
+use crate::log_files::logs::Logs;
 use crate::queue::flushable::Flushable;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::{LogEnd, LogRow, VersionEdit};
@@ -21,7 +22,6 @@ use crate::version::snapshot::ManifestSnapshot;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
 use crate::version::version::Version;
-use crate::wal::logs::Logs;
 use parking_lot::Mutex;
 
 /// Result of a job, to be installed in its family.

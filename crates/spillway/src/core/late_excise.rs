@@ -3,7 +3,7 @@
 use base::FileNumber;
 use base::tombstone::RangeTombstone;
 
-use crate::read::snapshot::CapturedSnapshots;
+use crate::cursor::snapshot::CapturedSnapshots;
 
 #[derive(Clone, Debug)]
 pub(crate) struct LateExcise {

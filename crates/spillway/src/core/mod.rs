@@ -14,25 +14,25 @@ use base::extend::Event;
 use base::metrics::{Ticker, tick};
 use base::note;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use log::{FILE_HEADER_BYTES, Position};
+use log::{DatabaseId, FILE_HEADER_BYTES, Position};
 use parking_lot::Mutex;
 
 use crate::background::removal::Removals;
 use crate::background::{Signal, StateChanged};
-use crate::commit::latch::RangeLatches;
-use crate::commit::pipeline::Pipeline;
-use crate::commit::stall::{Debt, Stall};
 use crate::core::context::Context;
 use crate::core::family::{Family, FamilySet};
 use crate::core::reserve::Reserve;
 use crate::core::space::{Needs, Space};
-use crate::read::snapshot::{Snapshot, SnapshotList};
+use crate::cursor::snapshot::{Snapshot, SnapshotList};
+use crate::log_files::archive::Archive;
+use crate::log_files::logs::{ActiveLog, Logs};
+use crate::order::latch::RangeLatches;
+use crate::order::pipeline::Pipeline;
+use crate::order::stall::{Debt, Stall};
 use crate::version::file_name;
 use crate::version::file_name::FileType;
 use crate::version::purge::PurgeQueue;
 use crate::version::table_store::OpenSlots;
-use crate::wal::archive::Archive;
-use crate::wal::logs::{ActiveLog, Logs};
 use std::path::PathBuf;
 
 pub(crate) use state::{FamilyState, OldViews, State, holds};
@@ -126,8 +126,8 @@ impl Core {
         let stall = Stall::new(vfs, context.statistics.clone(), options.delayed_write_rate);
         stall.set_scarce(reserve.is_spent());
         Core {
-            logs: Arc::new(Logs::new(&context)),
-            archive: Archive::new(&context),
+            logs: Arc::new(Logs::new(context.log_setup())),
+            archive: Archive::new(context.vfs.clone(), context.log_dir(), DatabaseId::new(&context.db_id)),
             stall,
             read_only,
             is_secondary,
@@ -482,6 +482,7 @@ pub(crate) mod install;
 pub(crate) mod kept_views;
 pub(crate) mod late_excise;
 pub(crate) mod options_file;
+pub mod plan;
 pub(crate) mod progress;
 pub(crate) mod reserve;
 pub(crate) mod running;
@@ -489,4 +490,5 @@ pub(crate) mod settled;
 pub(crate) mod space;
 mod state;
 pub(crate) mod tables;
+pub(crate) mod unfinished;
 pub(crate) mod unnamed;

@@ -1,9 +1,9 @@
 //! State guarded by the state lock: each family's queue, version and running jobs. Keeps V1.
 
-use crate::compaction::FamilyCompactions;
 use crate::core::family::{Family, FamilySet};
 use crate::core::late_excise::LateExcise;
-use crate::queue::due::tables_to_come;
+use crate::core::plan::FamilyCompactions;
+use crate::queue::entries::tables_to_come;
 use crate::queue::flushable::{Flushable, QueuedMemtable};
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::memory::Charge;
@@ -171,7 +171,7 @@ impl FamilyState {
             && self.queue.iter().zip(&other.queue).all(same)
     }
 
-    /// Keeps the [announced](crate::queue::staged::Staged::install) successor of the family's view; it shows the
+    /// Keeps the [announced](crate::memtables::staged::Staged::install) successor of the family's view; it shows the
     /// present state. The costly exchange is left to [`settle_view`](Self::settle_view), so a waiting writer is not
     /// delayed by it. Call `settle_view` before as well: a view has
     /// one successor.

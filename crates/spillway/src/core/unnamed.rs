@@ -12,7 +12,7 @@ use table::{Properties, Table, TableContext, TableReadOptions};
 use vfs::{IoClass, Vfs};
 
 use crate::core::tables::open_in_any;
-use crate::queue::ingest_record::IngestRecord;
+use crate::records::ingest_record::IngestRecord;
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy::copy_path;
 use crate::version::recover::{Recovered, has_named_in};

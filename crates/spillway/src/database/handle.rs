@@ -11,12 +11,14 @@ use parking_lot::Mutex;
 use vfs::Vfs;
 
 use crate::background::{Env, RateLimiter};
-use crate::commit::batch::WriteBatch;
-use crate::commit::options::WriteOptions;
+use crate::batch::WriteBatch;
+use crate::batch::options::WriteOptions;
 use crate::commit::{ConflictCheck, Written};
 use crate::core::Core;
 use crate::core::context::named_log_dir;
 use crate::core::family::Family;
+use crate::cursor::options::ReadOptions;
+use crate::cursor::snapshot::Snapshot;
 use crate::open::engine::{DirectoryLock, Engine};
 use crate::open::follow::{Follower, Lag};
 use crate::open::{self, Opened};
@@ -25,9 +27,7 @@ use crate::queue::view::ReadView;
 use crate::read::get;
 use crate::read::iterator::DbIterator;
 use crate::read::multi_get::{self, Asked};
-use crate::read::options::ReadOptions;
-use crate::read::snapshot::Snapshot;
-use crate::wal::updates::LogCursor;
+use crate::updates::LogCursor;
 
 /// Name of the family present in every database.
 pub const DEFAULT_FAMILY: &str = "default";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::Result;
 
-use crate::commit::batch::WriteBatch;
+use crate::batch::WriteBatch;
 use crate::core::family::Family;
 use crate::database::handle::Database;
 use crate::ingest::{IngestOptions, IngestProgress, IngestReport, IngestRequest, PreparedIngest};

@@ -5,8 +5,8 @@ use base::ErrorKind;
 use table::Properties;
 use vfs::{MemoryVfs, Vfs};
 
+use crate::cursor::options::TableFilter;
 use crate::internal::{Database, FileNumber, OpenOptions, ReadOptions, WriteOptions};
-use crate::read::options::TableFilter;
 
 fn open(vfs: &std::sync::Arc<MemoryVfs>) -> Database {
     let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };

@@ -9,9 +9,9 @@ use base::metrics::{Histogram, Ticker, record, tick};
 use base::note;
 
 use crate::core::context::Context;
+use crate::cursor::snapshot::CapturedSnapshots;
 use crate::flush::job::FlushPlan;
 use crate::flush::{convert, rewrite};
-use crate::read::snapshot::CapturedSnapshots;
 use crate::version::table_file::{FileMeta, TableFile};
 use crate::version::work::LevelWork;
 

@@ -25,9 +25,9 @@ use crate::compaction::output::{FamilyRules, bounds};
 use crate::core::context::Context;
 use crate::flush::build::BuiltTable;
 use crate::flush::job::FlushPlan;
+use crate::log_files::value_logs::ValueLogs;
 use crate::queue::images;
 use crate::version::table_file::{FileMeta, has_mostly_deletions};
-use crate::wal::value_logs::ValueLogs;
 
 /// Makes a table of the plan's only memtable, not empty and with all writers done.
 ///

@@ -20,7 +20,7 @@ use vfs::IoClass;
 
 use crate::commit::overlap;
 use crate::flush::job::FlushPlan;
-use crate::queue::due::SmallIngests;
+use crate::queue::entries::SmallIngests;
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 use crate::version::span::Span;

@@ -15,7 +15,7 @@ use crate::core::family::Family;
 use crate::core::space::Needs;
 use crate::flush::group::Flusher;
 use crate::flush::job::{FlushPlan, next_to_flush};
-use crate::queue::due::SmallIngests;
+use crate::queue::entries::SmallIngests;
 use crate::queue::flushable::Flushable;
 
 impl Flusher {

@@ -8,7 +8,7 @@ use crate::core::family::Family;
 use crate::core::running::{EntriesDone, JobBytes, JobPlan};
 use crate::core::{FamilyState, State};
 use crate::observe::ObservedJobKind;
-use crate::queue::due::{SmallIngests, excises, is_converted, is_held, is_ingest, is_linked, memtable_bytes};
+use crate::queue::entries::{SmallIngests, excises, is_converted, is_held, is_ingest, is_linked, memtable_bytes};
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 use crate::version::version::Version;

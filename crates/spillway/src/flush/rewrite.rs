@@ -10,9 +10,9 @@ use vfs::IoClass;
 use crate::compaction::entries::{EntryRules, EntryStream, PAUSE_ENTRIES};
 use crate::compaction::output::{FamilyRules, OutputRules, Outputs};
 use crate::core::context::Context;
+use crate::cursor::merging::MergingCursor;
+use crate::cursor::snapshot::CapturedSnapshots;
 use crate::flush::job::FlushPlan;
-use crate::read::merging::MergingCursor;
-use crate::read::snapshot::CapturedSnapshots;
 use crate::version::table_file::FileMeta;
 
 /// Writes the plan's entries into a table; `None` if no entry is left. Their writers are done.

@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::core::family::Family;
 use crate::core::install::Change;
 use crate::ingest::levels::Placer;
-use crate::queue::ingest_record::{FamilyIngest, numbered};
+use crate::records::ingest_record::{FamilyIngest, numbered};
 use crate::version::edit::VersionEdit;
 use crate::version::span::Span;
 use crate::version::table_file::FileMeta;

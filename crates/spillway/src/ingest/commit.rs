@@ -18,13 +18,12 @@ use super::options::{IngestMode, IngestOptions};
 use super::prepare::PreparedIngest;
 use super::report::IngestReport;
 use super::way::{Flushes, Way};
+use crate::batch::options::WriteOptions;
+use crate::batch::{self, WriteBatch};
 use crate::commit::admission::Waiter;
-use crate::commit::batch::{self, WriteBatch};
 use crate::commit::committer::Committer;
 use crate::commit::flushables::NewFlushable;
 use crate::commit::large::OwnLog;
-use crate::commit::latch::LatchGuard;
-use crate::commit::options::WriteOptions;
 use crate::commit::overlap::Coverage;
 use crate::commit::{Commit, Committed, MadeRecord, Record};
 use crate::core::Core;
@@ -32,10 +31,11 @@ use crate::core::family::Family;
 use crate::flush::group::Flusher;
 use crate::ingest::levels::Placer;
 use crate::ingest::link::Linker;
-use crate::queue::Memtables;
+use crate::memtables::Memtables;
+use crate::order::latch::LatchGuard;
 use crate::queue::ingest::QueuedIngest;
-use crate::queue::ingest_record::{IngestRecord, IngestShape};
-use crate::wal::record::LargeBatchRecord;
+use crate::records::ingest_record::{IngestRecord, IngestShape};
+use crate::records::record::LargeBatchRecord;
 use crate::wal::roll::Wal;
 
 /// An ingest ready for sequence allocation.
@@ -220,7 +220,8 @@ impl Ingester {
             // `write_global_seqno` asks for the file itself with its number, so it is not merged away.
             let may_merge = !prepared.options.write_global_seqno;
             let merged_max_bytes = if may_merge { family.options().merge_ingests_max_bytes } else { 0 };
-            let queued = QueuedIngest::new(family, share.clone(), shape, arrived_us, merged_max_bytes);
+            let queued =
+                QueuedIngest::new(family.order(), family.tables(), share.clone(), shape, arrived_us, merged_max_bytes);
             let coverage = Some(Coverage::of(&family.order().user, share));
             entries.push((family.clone(), queued.clone()));
             let (family, entries) = (family.clone(), vec![queued as _]);

@@ -19,7 +19,7 @@ use super::options::IngestOptions;
 use super::progress::FileProgress;
 use crate::core::context::Context;
 use crate::core::family::Family;
-use crate::queue::ingest_record::IngestTable;
+use crate::records::ingest_record::IngestTable;
 use crate::version::span::widen;
 use crate::version::table_file::FileMeta;
 

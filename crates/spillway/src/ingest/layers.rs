@@ -2,7 +2,7 @@
 
 use base::UserOrder;
 
-use crate::queue::ingest_record::IngestTable;
+use crate::records::ingest_record::IngestTable;
 use crate::version::span::Span;
 
 /// Tables without overlap, ascending.

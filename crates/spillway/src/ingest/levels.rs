@@ -17,10 +17,10 @@ use crate::core::running::EntriesDone;
 use crate::flush::divide::Divided;
 use crate::flush::job::FlushPlan;
 use crate::ingest::link::Linker;
-use crate::queue::due::SmallIngests;
+use crate::queue::entries::SmallIngests;
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
-use crate::queue::ingest_record::FamilyIngest;
+use crate::records::ingest_record::FamilyIngest;
 use crate::version::span::Span;
 
 /// Searches for places in the last level, each lost to a compaction, before `Busy`.

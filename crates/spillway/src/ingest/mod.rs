@@ -22,7 +22,7 @@ pub(crate) mod source;
 pub mod table_writer;
 mod way;
 
-pub use crate::commit::stall::IngestWaitReport;
+pub use crate::order::stall::IngestWaitReport;
 pub(crate) use commit::Ingester;
 pub use options::{FileChecksum, IngestMode, IngestOptions, IngestRequest};
 pub use prepare::PreparedIngest;

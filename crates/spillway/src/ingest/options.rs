@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::options::DbOptions;
 use base::{Error, Result};
 
-use crate::commit::options::WriteOptions;
+use crate::batch::options::WriteOptions;
 use crate::core::family::Family;
 
 /// How an ingest is ordered against concurrent writes.

@@ -27,7 +27,7 @@ use crate::core::family::Family;
 use crate::core::running::{JobBytes, JobPlan};
 use crate::ingest::commit::Ingester;
 use crate::observe::ObservedJobKind;
-use crate::queue::ingest_record::{FamilyIngest, IngestShape, IngestTable};
+use crate::records::ingest_record::{FamilyIngest, IngestShape, IngestTable};
 use crate::ttl::Stamps;
 use crate::version::file_name;
 

@@ -18,8 +18,8 @@ use crate::compaction::entries::{EntryRules, EntryStream};
 use crate::compaction::output::FamilyRules;
 use crate::core::context::Context;
 use crate::core::family::Family;
+use crate::cursor::snapshot::CapturedSnapshots;
 use crate::ingest::table_writer::TableWriter;
-use crate::read::snapshot::CapturedSnapshots;
 use crate::ttl::Stamps;
 
 /// Entries between two checks for a cancel.

@@ -9,11 +9,11 @@ use base::{Error, ErrorKind, Result, SeqNo};
 use super::options::{IngestMode, IngestOptions};
 use crate::commit::admission::Waiter;
 use crate::commit::flushables::NewFlushable;
-use crate::commit::latch::{LatchGuard, Reach};
 use crate::commit::overlap::Coverage;
 use crate::core::family::Family;
 use crate::core::space::Needs;
 use crate::ingest::commit::Ingester;
+use crate::order::latch::{LatchGuard, Reach};
 use crate::queue::flushable::Flushable;
 
 /// Most flushes `FlushFirst` waits for with the gate open, before it flushes with the gate closed.

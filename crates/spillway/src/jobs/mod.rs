@@ -29,7 +29,7 @@ use crate::flush::job::FlushPlan;
 use crate::ingest::link::Linker;
 use crate::jobs::notices::ToldStalls;
 use crate::jobs::notices::UpkeepWaits;
-use crate::queue::Memtables;
+use crate::memtables::Memtables;
 use crate::wal::roll::Wal;
 use parking_lot::Mutex;
 

@@ -8,9 +8,9 @@ use base::extend::Event;
 use base::note;
 
 use crate::background::caught::caught_panic;
-use crate::commit::stall::{Debt, StallCause};
 use crate::core::FamilyState;
 use crate::jobs::Jobs;
+use crate::order::stall::{Debt, StallCause};
 
 /// Back-pressure on a family's writes, as told to listeners: a full queue or compaction debt, no other cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

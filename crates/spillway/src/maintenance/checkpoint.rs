@@ -21,6 +21,7 @@ use crate::core::install::Installer;
 use crate::core::{Core, FamilyState};
 use crate::database::handle::{OpenOptions, OtherFamilies};
 use crate::flush::group::Flusher;
+use crate::log_files::logs::ActiveLog;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::{Beside, copy_beside};
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
@@ -29,7 +30,6 @@ use crate::version::log_life::LogLife;
 use crate::version::manifest::ManifestWriter;
 use crate::version::snapshot::ManifestSnapshot;
 use crate::version::table_file::TableFile;
-use crate::wal::logs::ActiveLog;
 
 /// See [`Database::checkpoint_beside`](crate::internal::Database::checkpoint_beside).
 pub(crate) fn checkpoint_beside(dir: &Path, options: &OpenOptions, to: &Path) -> Result<SeqNo> {

@@ -14,7 +14,7 @@ use table::{
 };
 use vfs::IoClass;
 
-use crate::read::damage::SkippedDamage;
+use crate::cursor::damage::SkippedDamage;
 use crate::version::table_file::FileMeta;
 
 /// Copies all entries and range tombstones inside the bounds of `meta`. With `skipped`, passes over damage, and over entries that

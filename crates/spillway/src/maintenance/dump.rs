@@ -12,15 +12,15 @@ use log::{EndReason, ReplayOptions, ReplayRecord};
 use table::{AnyTable, TableContext, open_any};
 use vfs::{FileKind, IoClass, Vfs};
 
-use crate::commit::batch::{BatchReader, BatchRecord, HEADER_BYTES};
+use crate::batch::{BatchReader, BatchRecord, HEADER_BYTES};
 use crate::info_log::date_and_time;
-use crate::queue::ingest_record::{IngestRecord, IngestTable};
+use crate::records::ingest_record::{IngestRecord, IngestTable};
+use crate::records::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::records::rocksdb_record::{RocksdbStep, steps_of};
+use crate::records::two_phase_record::{Step, TransactionRecord};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
 use crate::version::{current, manifest};
-use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
-use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
-use crate::wal::two_phase_record::{Step, TransactionRecord};
 
 pub use table::{DumpPart, Properties, Table, dump_any as dump_table};
 

@@ -13,10 +13,10 @@ use table::{Table, TableReadOptions};
 use vfs::{IfExists, IoClass, Vfs};
 
 use crate::background::staging::scan;
+use crate::batch::options::WriteOptions;
 use crate::commit::Commit;
 use crate::commit::admission::Waiter;
 use crate::commit::committer::Committer;
-use crate::commit::options::WriteOptions;
 use crate::core::Core;
 use crate::core::family::Family;
 use crate::database::report::LiveFile;

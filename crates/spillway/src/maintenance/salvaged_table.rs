@@ -10,7 +10,7 @@ use vfs::{IfExists, IoClass, UnreadableVfs, Vfs};
 
 use super::copied_table::{config_like, copy_all};
 use crate::core::tables::open_in_any;
-use crate::read::damage::SkippedDamage;
+use crate::cursor::damage::SkippedDamage;
 
 /// What a salvage brought back.
 #[derive(Clone, Debug)]

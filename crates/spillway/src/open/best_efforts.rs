@@ -17,7 +17,6 @@ use log::framed::FramedReader;
 use vfs::{IoClass, UnreadableVfs, Vfs};
 
 use super::{families, log_owner, options_file};
-use crate::commit::overlap::merged;
 use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
 use crate::open::replay::own_logs::was_let_go;
@@ -31,6 +30,7 @@ use crate::version::manifest_copy::copy_path;
 use crate::version::recover::{Pair, ReadManifest, Recovered, recover};
 use crate::version::replay::{RecoveredFamily, Replay};
 use crate::version::span::Span;
+use crate::version::span::merged;
 use crate::version::table_file::FileMeta;
 
 /// As [`recover`], but goes back to the newest complete point if recovery fails or tables are missing. Adds to `doubts`.

@@ -12,12 +12,12 @@ use super::{is_ours, log_owner, owners_beside};
 use crate::core::context::is_same_dir;
 use crate::database::handle::lock_path;
 use crate::info_log::names::Names;
+use crate::log_files::archive::ARCHIVE_DIR;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::recover::{Recovered, recover_proven};
 use crate::version::{backup_dirs, incomplete};
-use crate::wal::archive::ARCHIVE_DIR;
 
 /// The mark of a directory whose deletion was cut off.
 const DELETED: &str = "what a deletion of the database left that was cut off; delete it again\n";

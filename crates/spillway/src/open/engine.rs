@@ -22,10 +22,10 @@ use crate::jobs::Jobs;
 use crate::maintenance::catalog::Catalog;
 use crate::maintenance::checkpoint::Copier;
 use crate::maintenance::import::Importer;
+use crate::memtables::Memtables;
 #[cfg(feature = "observe")]
 use crate::observe::socket::Server;
 use crate::open::follow::Follower;
-use crate::queue::Memtables;
 use crate::wal::roll::Wal;
 
 /// Held from the open to the end of the close.

@@ -89,9 +89,9 @@ mod tests {
     use vfs::MemoryVfs;
 
     use super::*;
-    use crate::commit::options::WriteOptions;
+    use crate::batch::options::WriteOptions;
+    use crate::cursor::options::ReadOptions;
     use crate::database::handle::{Database, OpenOptions};
-    use crate::read::options::ReadOptions;
 
     fn database() -> (Arc<MemoryVfs>, Database) {
         let vfs = MemoryVfs::new(11);

@@ -32,13 +32,13 @@ use crate::core::context::Context;
 use crate::core::doubt::Doubt;
 use crate::core::unnamed::Logged;
 use crate::maintenance::repair::lost::{Lost, REPORT};
+use crate::memtables::restored::RestoredMemtable;
 use crate::queue::flushable::Flushable;
 use crate::queue::images::LEAVES_VALUES;
-use crate::queue::restored::RestoredMemtable;
+use crate::queue::watermark;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 use crate::version::span::widen;
-use crate::wal::marks;
 
 /// The state restored from images instead of by replay.
 #[derive(Default)]
@@ -86,7 +86,7 @@ impl Restored {
             if image.through < through || (image.through == through && at.is_some()) {
                 continue; // in tables, or empty
             }
-            let position = marks::unpack(image.header.watermark.position);
+            let position = watermark::unpack(image.header.watermark.position);
             // An image that overlaps the tables is not one of the memtables flushed into them.
             let follows = image.joins(through) || image.through == through;
             if !follows || position.is_none() {
@@ -265,7 +265,7 @@ pub(crate) fn lost_log_ends(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, recovered
     for number in file_name::numbers_in(vfs, dir, FileType::MemtableImage)? {
         let image = read(vfs, dir, db_id, number).ok().flatten();
         let Some(image) = image.filter(|image| image.is_of_this_cache(vfs, dir)) else { continue };
-        let Some(at) = marks::unpack(image.header.watermark.position) else { continue };
+        let Some(at) = watermark::unpack(image.header.watermark.position) else { continue };
         lost.extend(lost_log_end(vfs, log_dir, recovered, at));
     }
     Ok(lost)

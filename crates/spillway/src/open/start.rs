@@ -9,6 +9,7 @@ use super::{best_efforts, identity};
 use crate::core::context::{check_log_dir, log_dir};
 use crate::core::doubt::Doubt;
 use crate::database::handle::{DEFAULT_FAMILY, OpenOptions};
+use crate::log_files::archive::ARCHIVE_DIR;
 use crate::maintenance::repair::lost::{LOST_DIR, Lost};
 use crate::open::options_file;
 use crate::open::replay::own_logs;
@@ -17,7 +18,6 @@ use crate::version::file_name::{self, FileType};
 use crate::version::incomplete;
 use crate::version::recover::{self, Pair, Recovered};
 use crate::version::replay::RecoveredFamily;
-use crate::wal::archive::ARCHIVE_DIR;
 
 /// # Errors
 /// `Corruption`: the options were stored before the last ones, which are lost.

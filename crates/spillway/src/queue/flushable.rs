@@ -13,13 +13,14 @@ use table::values::{Following, FollowingCursor};
 use table::{TableReadOptions, TableValue, Visit};
 use vfs::Origin;
 
-use crate::commit::pipeline::LogPosition;
+use crate::log_files::pace::MemtablePace;
+use crate::log_files::value_logs::{Logged, ValueLogs};
+use crate::order::Given;
+use crate::order::pipeline::LogPosition;
 use crate::queue::images::ImageNames;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::memory::{Charge, MemoryBudget};
-use crate::wal::marks;
-use crate::wal::presence::MemtablePace;
-use crate::wal::value_logs::{Logged, ValueLogs};
+use crate::queue::watermark;
 
 /// An entry of a family's queue. Reads use it exactly like a table.
 pub trait Flushable: Send + Sync {
@@ -105,6 +106,12 @@ pub trait Flushable: Send + Sync {
     fn as_ingest(&self) -> Option<&QueuedIngest> {
         None
     }
+}
+
+/// A queue entry numbered when it is enqueued.
+pub(crate) trait Joins: Flushable {
+    /// Called once, under the commit lock, before any reader can find the entry.
+    fn set_numbers(&self, given: &Given);
 }
 
 /// A memtable in the queue, mutable or sealed.
@@ -266,7 +273,7 @@ impl QueuedMemtable {
     /// `largest`. `logged_through` is the present end of the WAL, `next_record` the start of the next memtable's
     /// records. A repeated call must pass the same values.
     pub(crate) fn seal_at(&self, largest: SeqNo, logged_through: LogPosition, next_record: Option<Position>) {
-        self.followed_at.store(next_record.and_then(marks::pack).unwrap_or(0), Ordering::Relaxed);
+        self.followed_at.store(next_record.and_then(watermark::pack).unwrap_or(0), Ordering::Relaxed);
         self.logged_through.store(logged_through, Ordering::Release);
         let before = self.largest_seq.swap(largest.0, Ordering::AcqRel);
         assert!(before == MUTABLE || before == largest.0, "a memtable is sealed once");

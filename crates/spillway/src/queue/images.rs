@@ -13,8 +13,8 @@ use memtable::image::ImageIdentity;
 use memtable::{Conversion, ImageFile};
 use vfs::Vfs;
 
-use crate::core::context::FileNumbers;
 use crate::version::file_name::{self, FileType};
+use crate::version::numbers::FileNumbers;
 
 /// Flag in an image's `extra`: values may be references into WALs.
 pub(crate) const LEAVES_VALUES: u64 = 1;

@@ -7,15 +7,14 @@ use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{Cursor, FileNumber, InternalOrder, LookupKey, Result, SeqNo};
 use table::{TableReadOptions, TableValue, Visit};
 
-use crate::commit::Given;
-use crate::commit::flushables::Joins;
-use crate::commit::pipeline::LogPosition;
-use crate::core::family::Family;
+use crate::cursor::damage::{is_damage, pass_over_table};
+use crate::cursor::level::{LevelCursor, LevelFiles};
+use crate::cursor::merging::MergingCursor;
+use crate::order::Given;
+use crate::order::pipeline::LogPosition;
 use crate::queue::flushable::Flushable;
-use crate::queue::ingest_record::{FamilyIngest, IngestShape, IngestTable, numbered};
-use crate::read::damage::{is_damage, pass_over_table};
-use crate::read::level::{LevelCursor, LevelFiles};
-use crate::read::merging::MergingCursor;
+use crate::queue::flushable::Joins;
+use crate::records::ingest_record::{FamilyIngest, IngestShape, IngestTable, numbered};
 use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
@@ -46,7 +45,8 @@ impl QueuedIngest {
     /// `shape` and `arrived_us` are the whole ingest's. Without an excise, tables of at most `merged_max_bytes` together may be merged with
     /// a memtable under them: in level 0 one table costs reads and compactions less than many small ones.
     pub(crate) fn new(
-        family: &Family,
+        order: &InternalOrder,
+        store: &Arc<TableStore>,
         share: Arc<FamilyIngest>,
         shape: IngestShape,
         arrived_us: u64,
@@ -61,8 +61,8 @@ impl QueuedIngest {
         };
         let memory_bytes = size_of::<Self>() + share.layers.iter().flatten().map(of_table).sum::<usize>();
         Arc::new(QueuedIngest {
-            order: family.order().clone(),
-            store: family.tables().clone(),
+            order: order.clone(),
+            store: store.clone(),
             shape,
             arrived_us,
             given: OnceLock::new(),

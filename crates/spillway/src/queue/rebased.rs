@@ -8,9 +8,9 @@ use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{Cursor, LookupKey, Result, SeqNo};
 use table::{TableReadOptions, TableValue, Visit};
 
-use crate::commit::Given;
-use crate::commit::flushables::Joins;
-use crate::commit::pipeline::LogPosition;
+use crate::order::Given;
+use crate::order::pipeline::LogPosition;
+use crate::queue::flushable::Joins;
 use crate::queue::flushable::{Flushable, HeldMemtable};
 use crate::queue::memory::Charge;
 

@@ -50,7 +50,7 @@ impl ReadView {
     }
 
     /// Sends readers of this view on to `next`, by one store.
-    pub(super) fn succeeded_by(&self, next: Box<Weak<ReadView>>) {
+    pub(crate) fn succeeded_by(&self, next: Box<Weak<ReadView>>) {
         assert!(self.successor.set(next).is_ok(), "a view has one successor");
     }
 
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::core::{Core, FamilyState};
     use crate::internal::{Database, FamilyOptions, OpenOptions};
-    use crate::queue::staged::{Seam, Staged};
+    use crate::memtables::staged::{Seam, Staged};
 
     fn open() -> Database {
         let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };

@@ -7,9 +7,9 @@ use base::{LookupKey, Result, SeqNo};
 use table::TableReadOptions;
 use vfs::perf::{self, Metric, Timing};
 
-use super::ReadContext;
-use super::options::ReadOptions;
-use super::search::{Found, Search, Source};
+use crate::cursor::ReadContext;
+use crate::cursor::options::ReadOptions;
+use crate::cursor::search::{Found, Search, Source};
 use crate::queue::flushable::Flushable;
 use crate::queue::view::ReadView;
 use crate::version::level::overlaps;

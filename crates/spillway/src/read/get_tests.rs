@@ -4,12 +4,12 @@ use base::key::encode;
 use base::{ErrorKind, ValueKind};
 
 use super::*;
-use crate::read::multi_get::{Asked, multi_get};
-use crate::read::search::Found;
-use crate::read::testing::{
+use crate::cursor::search::Found;
+use crate::cursor::testing::{
     FakeTable, KEYS, Random, VersionMaker, Write, context, fragmented, history, key_name, memtable_of, model,
     range_tombstones, view_of,
 };
+use crate::read::multi_get::{Asked, multi_get};
 
 fn get_all(view: &ReadView, keys: &[&[u8]], seq: SeqNo, options: &ReadOptions) -> Vec<Result<Found>> {
     let context = &context();

@@ -8,9 +8,9 @@ use base::metrics::is_sampled;
 use base::{ErrorKind, LookupKey, Pinned, Result, SeqNo};
 use table::{Lane, Table, TableReadOptions, TableValue, look_up_together};
 
-use super::ReadContext;
-use super::options::ReadOptions;
-use super::search::{Found, Search, Source};
+use crate::cursor::ReadContext;
+use crate::cursor::options::ReadOptions;
+use crate::cursor::search::{Found, Search, Source};
 use crate::queue::flushable::Flushable;
 use crate::queue::view::ReadView;
 use crate::version::level::overlaps;

@@ -27,13 +27,13 @@ pub use self::prepared::PreparedTransactions;
 use self::prepared::TwoPhased;
 use self::tracked::{Tracked, Use};
 use self::validate::Unchanged;
-use crate::commit::batch::WriteBatch;
-use crate::commit::options::WriteOptions;
+use crate::batch::WriteBatch;
+use crate::batch::options::WriteOptions;
 use crate::core::family::Family;
+use crate::cursor::options::ReadOptions;
+use crate::cursor::snapshot::Snapshot;
 use crate::database::handle::Database;
 use crate::read::iterator::DbIterator;
-use crate::read::options::ReadOptions;
-use crate::read::snapshot::Snapshot;
 
 /// How a transaction keeps other writes from its keys.
 #[derive(Default)]

@@ -9,8 +9,8 @@ use super::locks::{Granted, LockTable, LockedKey, LockedRange, Mode, Owner, Pati
 use super::tracked::Use;
 use super::validate::conflict;
 use super::{Concurrency, Track, Transaction};
-use crate::commit::batch::WriteBatch;
-use crate::commit::options::WriteOptions;
+use crate::batch::WriteBatch;
+use crate::batch::options::WriteOptions;
 use crate::core::family::Family;
 use crate::database::handle::Database;
 use crate::read::changed::has_changed;

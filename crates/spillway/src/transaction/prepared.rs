@@ -14,12 +14,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::locks::{LockTable, Mode, Patience};
 use super::{Concurrency, Pessimistic, Shows, Track, Transaction};
-use crate::commit::batch::{BatchRecord, WriteBatch};
-use crate::commit::options::WriteOptions;
+use crate::batch::options::WriteOptions;
+use crate::batch::{BatchRecord, WriteBatch};
 use crate::commit::two_phase::{PreparedBatch, TwoPhase};
 use crate::database::handle::Database;
-use crate::wal::prepared::{RecoveredTransaction, TakenName};
-use crate::wal::two_phase_record::NAME_BYTES_MAX;
+use crate::log_files::prepared::{RecoveredTransaction, TakenName};
+use crate::records::two_phase_record::NAME_BYTES_MAX;
 
 /// How far a transaction has come.
 #[derive(Clone, Copy, Debug, Default)]

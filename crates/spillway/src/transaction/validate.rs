@@ -5,8 +5,8 @@ use base::{Error, ErrorKind, Result, SeqNo};
 
 use super::tracked::{Tracked, TrackedKey};
 use crate::commit::ConflictCheck;
-use crate::commit::latch::LatchSpan;
 use crate::core::family::Family;
+use crate::order::latch::LatchSpan;
 use crate::read::changed::has_changed;
 use crate::version::span::Span;
 

@@ -16,7 +16,7 @@ use base::options::FamilyOptions;
 use base::{Error, Pinned, Result, ValueKind};
 use vfs::Vfs;
 
-use crate::commit::batch::WriteBatch;
+use crate::batch::WriteBatch;
 
 use self::filter::{Expiry, ExpiryFactory};
 use self::merge::StampedMerge;

@@ -19,6 +19,7 @@ pub mod level;
 pub mod log_life;
 pub mod manifest;
 pub(crate) mod manifest_copy;
+pub mod numbers;
 pub mod purge;
 pub mod recover;
 pub mod replay;

@@ -118,3 +118,24 @@ pub(crate) fn widen(
 pub fn bytes_of<'a>(files: impl IntoIterator<Item = &'a Arc<TableFile>>) -> u64 {
     files.into_iter().map(|file| file.meta.file_bytes).sum()
 }
+
+/// Sorts spans and merges overlapping ones.
+pub(crate) fn merged(order: &UserOrder, mut spans: Vec<Span>) -> Vec<Span> {
+    if spans.len() < 2 {
+        return spans;
+    }
+    spans.sort_by(|a, b| order.compare(&a.start, &b.start));
+    let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match merged.last_mut() {
+            Some(last) if last.overlaps(order, &span) => {
+                let ends = order.compare(&span.end, &last.end);
+                if ends.is_gt() || (ends.is_eq() && last.end_is_exclusive) {
+                    (last.end, last.end_is_exclusive) = (span.end, span.end_is_exclusive);
+                }
+            }
+            _ => merged.push(span),
+        }
+    }
+    merged
+}

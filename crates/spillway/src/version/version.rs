@@ -47,7 +47,7 @@ impl ContentNumber {
 pub struct Version {
     order: InternalOrder,
     levels: Vec<Arc<Level>>,
-    /// Number of versions so far in which hidden entries may show again. See [`gaps`](crate::read::gaps).
+    /// Number of versions so far in which hidden entries may show again. See [`gaps`](crate::cursor::gaps).
     era: u64,
     content: ContentNumber,
 }

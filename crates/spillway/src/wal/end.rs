@@ -7,7 +7,7 @@ use base::note;
 use base::{ErrorKind, Result, SeqNo};
 use memtable::Memtable;
 
-use crate::commit::pipeline::LogPosition;
+use crate::order::pipeline::LogPosition;
 use crate::wal::roll::Wal;
 use log::Position;
 

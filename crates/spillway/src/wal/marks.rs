@@ -1,17 +1,15 @@
 //! Recurring work per bytes of WAL. Memtables in files get a recovery watermark, so a restart need not replay their
 //! contents (see [`crate::open`]'s `restart`). Upkeep prefaults the log further ([`crate::wal::presence`]).
 
-use base::{FileNumber, SeqNo};
+use base::SeqNo;
 use log::Position;
 
+use crate::queue::watermark;
 use crate::wal::roll::Wal;
-
-/// Bits of the offset in a packed position; the rest are the log's number.
-const OFFSET_BITS: u32 = 34;
 
 impl Wal {
     /// Sets the memtables' recovery watermark to `last` and wakes upkeep. Everything through `last` is visible; later
-    /// records are at `at` in the WAL or beyond. Called for a [taken](crate::wal::logs::Logs::takes_mark) mark.
+    /// records are at `at` in the WAL or beyond. Called for a [taken](crate::log_files::logs::Logs::takes_mark) mark.
     #[cold]
     pub(crate) fn pass_mark(&self, last: SeqNo, at: Position) {
         self.core.upkeep.raise_again();
@@ -24,40 +22,11 @@ impl Wal {
     /// records are at `at` in the WAL or beyond (C1). Replay from there also needs the prepares without an end (P1).
     #[cold]
     pub(crate) fn mark_memtables(&self, last: SeqNo, at: Position) {
-        let Some(at) = pack(self.core.logs.prepared.replay_from(last, at)) else { return };
+        let Some(at) = watermark::pack(self.core.logs.prepared.replay_from(last, at)) else { return };
         for family in self.core.families.load().iter() {
             let view = family.view();
             view.queue.iter().for_each(|entry| entry.mark_complete(last));
             view.mutable.memtable().mark(last, at);
         }
-    }
-}
-
-/// Packs a WAL position into one word, so it cannot be torn. `None` if it does not fit: an offset of 16 GiB or more,
-/// or a log number above a billion.
-pub(crate) fn pack(at: Position) -> Option<u64> {
-    let fits = at.offset >> OFFSET_BITS == 0 && at.log.0 >> (u64::BITS - OFFSET_BITS) == 0;
-    fits.then_some(at.log.0 << OFFSET_BITS | at.offset)
-}
-
-/// `None` if nothing was marked.
-pub(crate) fn unpack(packed: u64) -> Option<Position> {
-    let at = Position { log: FileNumber(packed >> OFFSET_BITS), offset: packed & ((1 << OFFSET_BITS) - 1) };
-    (packed != 0).then_some(at)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_round_trip_in_one_word_where_they_fit() {
-        for at in [(1, 0), (7, 128), ((1 << 30) - 1, (1 << 34) - 1)] {
-            let at = Position { log: FileNumber(at.0), offset: at.1 };
-            assert_eq!(pack(at).and_then(unpack), Some(at));
-        }
-        assert_eq!(pack(Position { log: FileNumber(1 << 30), offset: 0 }), None);
-        assert_eq!(pack(Position { log: FileNumber(1), offset: 1 << 34 }), None);
-        assert_eq!(unpack(0), None);
     }
 }

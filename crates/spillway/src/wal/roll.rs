@@ -8,13 +8,13 @@ use crossbeam_utils::Backoff;
 use log::RecordKind;
 use parking_lot::MutexGuard;
 
-use crate::commit::committer::Unfinished;
-use crate::commit::stall::StallCause;
 use crate::core::Core;
 use crate::core::install::Installer;
-use crate::queue::Memtables;
-use crate::wal::logs::ActiveLog;
-use crate::wal::presence::LogPace;
+use crate::core::unfinished::Unfinished;
+use crate::log_files::logs::ActiveLog;
+use crate::log_files::pace::LogPace;
+use crate::memtables::Memtables;
+use crate::order::stall::StallCause;
 
 /// Work on the write-ahead log: roll-over, limit, spares, syncs for callers, recovery watermarks. The logs are in `Logs`,
 /// the current one in `CommitState`.

@@ -8,14 +8,14 @@ use base::options::CompressionKind;
 use base::{Comparator, UserOrder};
 
 use crate::api::snapshot::Snapshot;
-use crate::commit::options::WriteOptions as EngineWriteOptions;
+use crate::batch::options::WriteOptions as EngineWriteOptions;
 use crate::compaction::{
     BottommostLevelCompaction, CompactFilesOptions as EngineCompactFilesOptions, CompactRangeOptions,
 };
+use crate::cursor::damage::SkippedDamage;
+use crate::cursor::options::{ReadOptions as EngineReadOptions, ReadTier};
 use crate::ingest::{IngestMode, IngestOptions as EngineIngestOptions};
 use crate::maintenance::backup::BackupOptions as EngineBackupOptions;
-use crate::read::damage::SkippedDamage;
-use crate::read::options::{ReadOptions as EngineReadOptions, ReadTier};
 use crate::transaction::Pessimistic;
 use crate::transaction::locks::{DEADLOCK_DEPTH, Patience};
 

@@ -22,7 +22,7 @@ use vfs::{MemoryVfs, RealVfs, Vfs};
 
 use crate::api::options::changes::{Changes, setters};
 use crate::background::{Env, RateLimiter};
-use crate::commit::options::WriteOptions as EngineWriteOptions;
+use crate::batch::options::WriteOptions as EngineWriteOptions;
 use crate::database::handle::DEFAULT_FAMILY;
 
 pub use caches::{BlockCache, WriteBufferManager};

@@ -8,7 +8,7 @@ use base::options::{DbOptions, FamilyOptions as EngineFamilyOptions, OptionsFile
 use base::{Error, ErrorKind, FileNumber, Result};
 
 use crate::api::options::{FamilyOptions, Options};
-use crate::commit::options::WriteOptions as EngineWriteOptions;
+use crate::batch::options::WriteOptions as EngineWriteOptions;
 use crate::database::handle::{DEFAULT_FAMILY, OpenOptions, OtherFamilies};
 use crate::open::options_file;
 

@@ -14,7 +14,7 @@ use crate::api::tokio::Inner;
 use crate::api::tokio::db::AsyncDb;
 use crate::api::tokio::iter::AsyncIter;
 use crate::api::tokio::pool::Lane;
-use crate::read::options::ReadTier;
+use crate::cursor::options::ReadTier;
 
 /// A column family of an [`AsyncDb`]: the calls of [`Family`], without blocking the runtime. Cheap to clone.
 ///

@@ -6,8 +6,8 @@ use tokio::task::coop::consume_budget;
 use crate::api::batch::Batch;
 use crate::api::tokio::Inner;
 use crate::api::tokio::pool::Lane;
-use crate::commit::batch::WriteBatch;
-use crate::commit::options::WriteOptions;
+use crate::batch::WriteBatch;
+use crate::batch::options::WriteOptions;
 
 /// Largest batch written on the caller. It takes about 100 us, as long as a task may keep its thread from others.
 const CHANGES_MAX: u32 = 64;

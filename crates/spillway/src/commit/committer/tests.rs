@@ -4,8 +4,8 @@ use base::{ErrorKind, SeqNo};
 use vfs::MemoryVfs;
 
 use super::*;
-use crate::commit::latch::LatchSpan;
 use crate::internal::{Database, OpenOptions, ReadOptions};
+use crate::order::latch::LatchSpan;
 
 /// Holds as long as the counter is what was read.
 struct Unchanged<'a> {

@@ -8,7 +8,7 @@ use table::TableReadOptions;
 use vfs::IoClass;
 
 use super::bad_entry;
-use crate::read::level::{LevelCursor, LevelFiles};
+use crate::cursor::level::{LevelCursor, LevelFiles};
 use crate::version::table_file::TableFile;
 
 /// Steps towards a key before a seek. A seek costs a block read, and the stream's keys may be as dense as the table's.

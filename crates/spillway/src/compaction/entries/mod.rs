@@ -29,9 +29,9 @@ use self::beneath::Held;
 use self::stripes::Stripes;
 use self::tombstones::InputTombstones;
 use crate::compaction::output::FamilyRules;
-use crate::read::iterator::bad_entry;
-use crate::read::level::UserBounds;
-use crate::read::snapshot::CapturedSnapshots;
+use crate::cursor::bad_entry;
+use crate::cursor::level::UserBounds;
+use crate::cursor::snapshot::CapturedSnapshots;
 
 /// Entries between two pauses.
 pub const PAUSE_ENTRIES: u32 = 64;

@@ -2,7 +2,7 @@
 
 use base::SeqNo;
 
-use crate::read::snapshot::CapturedSnapshots;
+use crate::cursor::snapshot::CapturedSnapshots;
 
 /// The stripes of a job. A stripe's name is its newest number.
 pub(super) struct Stripes {

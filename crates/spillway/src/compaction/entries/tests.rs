@@ -5,13 +5,13 @@ use base::key::encode;
 use base::limits::ENTRY_BYTES_MAX;
 
 use super::*;
-use crate::queue::view::ReadView;
-use crate::read::get::get;
-use crate::read::options::ReadOptions;
-use crate::read::testing::{
+use crate::cursor::options::ReadOptions;
+use crate::cursor::testing::{
     FakeTable, Join, KEYS, Random, VecCursor, VersionMaker, Write, context, fragmented, history, key_name, memtable_of,
     model, order, points, range_tombstones,
 };
+use crate::queue::view::ReadView;
+use crate::read::get::get;
 
 fn rules(visible: u64) -> EntryRules {
     EntryRules {

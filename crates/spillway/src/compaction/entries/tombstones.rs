@@ -6,7 +6,7 @@ use base::tombstone::{Fragment, FragmentedTombstones, RangeTombstone};
 use base::{SeqNo, UserOrder};
 
 use super::stripes::Stripes;
-use crate::read::tombstones::locate;
+use crate::cursor::tombstones::locate;
 
 /// The tombstones of all inputs as one set.
 pub(super) struct InputTombstones {
@@ -91,7 +91,7 @@ fn needed(seqs: &[SeqNo], stripes: &Stripes, bottommost: bool) -> Vec<SeqNo> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::snapshot::CapturedSnapshots;
+    use crate::cursor::snapshot::CapturedSnapshots;
 
     #[test]
     fn ranges_that_lie_in_each_other_cost_one_number_for_each_stripe() {

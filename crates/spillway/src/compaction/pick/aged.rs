@@ -5,7 +5,7 @@ use std::ops::Deref;
 use base::options::{CompactionStyle, FamilyOptions};
 
 use super::Picker;
-use crate::compaction::plan::{Pick, Reason};
+use crate::core::plan::{Pick, Reason};
 use crate::version::table_file::FileMeta;
 use crate::version::version::Version;
 

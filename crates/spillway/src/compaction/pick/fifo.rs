@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::{Chosen, Picker};
-use crate::compaction::plan::{LevelInputs, Pick, Reason};
+use crate::core::plan::{LevelInputs, Pick, Reason};
 use crate::version::table_file::TableFile;
 
 /// A merge within level 0 writes at most this many percent of a write buffer for each table it removes: tables merged

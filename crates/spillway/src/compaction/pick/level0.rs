@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::options::CompactionStyle;
 
 use super::{Chosen, Picker};
-use crate::compaction::plan::{LevelInputs, Pick, Reason};
+use crate::core::plan::{LevelInputs, Pick, Reason};
 use crate::version::span::{Span, bytes_of, clean_cut};
 use crate::version::table_file::TableFile;
 

@@ -27,7 +27,7 @@ use self::named::Named;
 pub use self::range::{RangePick, RangeRequest};
 use self::universal::Universal;
 use super::levels::{LevelTargets, compacted_levels, scores};
-use super::plan::{FamilyCompactions, LevelInputs, Pick, Reason};
+use crate::core::plan::{FamilyCompactions, LevelInputs, Pick, Reason};
 use crate::version::span::{Span, bytes_of};
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;

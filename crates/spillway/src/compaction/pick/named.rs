@@ -8,7 +8,7 @@ use base::options::CompactionStyle;
 use base::{Error, FileNumber, Result};
 
 use super::{Chosen, Picker, RangePick};
-use crate::compaction::plan::{LevelInputs, Reason};
+use crate::core::plan::{LevelInputs, Reason};
 use crate::version::span::{Span, clean_cut};
 use crate::version::table_file::TableFile;
 

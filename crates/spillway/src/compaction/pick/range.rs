@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::FileNumber;
 
 use super::{Chosen, Picker};
-use crate::compaction::plan::{LevelInputs, Pick, Reason};
+use crate::core::plan::{LevelInputs, Pick, Reason};
 use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;

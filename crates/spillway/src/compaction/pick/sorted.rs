@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::options::{CompactionPri, CompactionStyle};
 
 use super::{Chosen, Picker};
-use crate::compaction::plan::{LevelInputs, Pick, Reason};
+use crate::core::plan::{LevelInputs, Pick, Reason};
 use crate::version::level::ends_before;
 use crate::version::span::{Span, bytes_of, clean_cut};
 use crate::version::table_file::TableFile;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::options::{CompactionStopStyle, CompressionKind, UniversalOptions};
 
 use super::{Chosen, Picker, RangePick};
-use crate::compaction::plan::{LevelInputs, Pick, Reason};
+use crate::core::plan::{LevelInputs, Pick, Reason};
 use crate::version::span::bytes_of;
 use crate::version::table_file::TableFile;
 

@@ -20,7 +20,6 @@ use base::metrics::Statistics;
 use base::{FileNumber, Result, SeqNo, key::append};
 use table::Properties;
 
-use crate::commit::stall::StallCause;
 use crate::compaction::levels::{LevelTargets, scores};
 use crate::core::Core;
 use crate::core::doubt::Doubt;
@@ -31,11 +30,12 @@ use crate::database::handle::Database;
 use crate::database::report::observation::Reading;
 use crate::ingest::IngestWaitReport;
 use crate::observe::{Observation, ObservedEvents};
+use crate::order::stall::StallCause;
+use crate::updates::LogFileReport;
 use crate::version::file_name::{self, FileType};
 use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
 use crate::version::{current, manifest};
-use crate::wal::updates::LogFileReport;
 
 pub use self::memtables::MemtableRange;
 pub use self::properties::property_names;
@@ -193,7 +193,7 @@ impl Database {
     /// `Closed`. `Io`, `Corruption`: a log could not be read.
     pub fn log_files(&self) -> Result<Vec<LogFileReport>> {
         self.core().check_open()?;
-        self.core().archive.places().list()
+        self.core().archive.dirs().list()
     }
 
     /// The log that the next write goes to, without its first number. `None`: nothing was logged since the open.
@@ -203,7 +203,7 @@ impl Database {
     pub fn current_log_file(&self) -> Result<Option<LogFileReport>> {
         self.core().check_open()?;
         let current = self.core().commit.lock().log.as_ref().map(|log| log.number());
-        current.map_or(Ok(None), |number| self.core().archive.places().report(number, SeqNo::ZERO))
+        current.map_or(Ok(None), |number| self.core().archive.dirs().report(number, SeqNo::ZERO))
     }
 
     /// Every table of every family, including ingested ones without a level yet. Empty once the database is closed.

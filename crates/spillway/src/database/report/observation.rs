@@ -10,15 +10,15 @@ use base::options::row::{Change, Row};
 use base::options::{DbOptions, FamilyOptions, OptionGroup};
 use base::{FamilyId, FileNumber};
 
-use crate::commit::stall::Debt;
 use crate::compaction::levels::{LevelTargets, scores};
 use crate::core::family::Family;
 use crate::core::{Core, FamilyState};
+use crate::cursor::sample::{Place, Sample};
 use crate::observe::*;
 use crate::open::engine::Engine;
+use crate::order::stall::Debt;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::view::ReadView;
-use crate::read::sample::{Place, Sample};
 use crate::version::work::LevelWork;
 
 use super::spans;

@@ -169,7 +169,7 @@ fn writers_that_wait_are_seen_while_they_do() {
         stalls.into_iter().find(|stall| stall.cause == "l0-file-count").expect("all are there")
     };
     let stall = &db.core().stall;
-    stall.set_debt(crate::commit::stall::Debt { level: 1.0, cause: crate::StallCause::Level0 });
+    stall.set_debt(crate::order::stall::Debt { level: 1.0, cause: crate::StallCause::Level0 });
     std::thread::scope(|scope| {
         let writers = [0u32, 1].map(|key| {
             scope.spawn({
@@ -183,7 +183,7 @@ fn writers_that_wait_are_seen_while_they_do() {
         let (earlier, later) = (seen(), seen());
         assert!(later.waiting_us >= earlier.waiting_us, "{earlier:?} {later:?}");
         assert_eq!((later.waits, later.micros), (0, 0), "none has ended");
-        stall.set_debt(crate::commit::stall::Debt::NONE);
+        stall.set_debt(crate::order::stall::Debt::NONE);
         writers.into_iter().for_each(|writer| writer.join().expect("written"));
     });
     let ended = seen();

@@ -12,8 +12,8 @@ use base::FamilyId;
 
 use super::properties::Reported;
 use super::text;
-use crate::commit::stall::StallCause;
 use crate::compaction::levels::pending_bytes;
+use crate::order::stall::StallCause;
 use crate::version::work::{LevelWork, WorkDone};
 
 const MIB: f64 = (1 << 20) as f64;

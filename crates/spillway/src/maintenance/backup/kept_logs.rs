@@ -16,20 +16,20 @@ use vfs::{IoClass, Vfs};
 
 use super::restore::Places;
 use super::store::{Backup, Store};
-use crate::commit::batch::BatchReader;
+use crate::batch::BatchReader;
 use crate::core::tables::{open_in_any, verify_alone};
 use crate::open::directory_owner;
 use crate::open::replay::rocksdb_history::RocksdbHistory;
 use crate::open::replay::rocksdb_logs::check_place;
 use crate::open::replay::rocksdb_row::RocksdbRow;
 use crate::open::replay::{ingests, own_logs, row};
-use crate::queue::ingest_record::{IngestRecord, IngestTable};
+use crate::records::ingest_record::{IngestRecord, IngestTable};
+use crate::records::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::records::rocksdb_record::{RocksdbStep, steps_of};
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::absolute;
 use crate::version::recover::{self, Recovered, table_path};
-use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
-use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
 
 /// Why a state is not restored beside logs of the other kind, which no open replays over it.
 const OTHER_KIND: &str = "of the backup and what is there one is RocksDB's, and the other is not: the logs of one do \

@@ -16,6 +16,7 @@ use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
 use crate::core::context::whole_path;
 use crate::database::handle::lock_path;
+use crate::log_files::archive::ARCHIVE_DIR;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
 use crate::open::{
@@ -29,7 +30,6 @@ use crate::version::incomplete::{self, absolute};
 use crate::version::manifest::{add_if_fenced, manifest_path};
 use crate::version::manifest_copy::copy_path;
 use crate::version::recover::{self, ReadManifest, Recovered};
-use crate::wal::archive::ARCHIVE_DIR;
 
 /// How a backup is restored.
 #[derive(Clone, Debug, Default)]

@@ -10,17 +10,17 @@ use log::{DatabaseId, EndReason, ReplayOptions, ReplayRecord};
 use vfs::IoClass;
 
 use super::{Check, CheckReport};
-use crate::commit::batch::BatchReader;
+use crate::batch::BatchReader;
 use crate::open::log_owner;
 use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
 use crate::open::replay::rocksdb_history::RocksdbHistory;
 use crate::open::replay::rocksdb_logs::{LACKS_STEPS, check_place};
 use crate::open::replay::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
+use crate::records::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::records::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
+use crate::records::two_phase_record::{Step, TransactionRecord, check_same, commit_without_prepare, prepared_twice};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
-use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
-use crate::wal::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
-use crate::wal::two_phase_record::{Step, TransactionRecord, check_same, commit_without_prepare, prepared_twice};
 
 /// The logs of a database.
 pub(super) struct FoundLogs {

@@ -18,7 +18,7 @@ use crate::maintenance::repair::lost::Lost;
 use crate::maintenance::repair::{claim, note_on_unnamed};
 use crate::open::options_file::{self, Survey};
 use crate::open::restart;
-use crate::queue::ingest_record::IngestRecord;
+use crate::records::ingest_record::IngestRecord;
 use crate::version::current::read_current;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::incomplete;

@@ -10,7 +10,7 @@ use vfs::IoClass;
 use super::Check;
 use crate::core::tables::identified;
 use crate::core::unnamed::Accounted;
-use crate::queue::ingest_record::numbered;
+use crate::records::ingest_record::numbered;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
 use crate::version::replay::RecoveredFamily;

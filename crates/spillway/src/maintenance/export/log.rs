@@ -11,15 +11,15 @@ use log::framed::FramedWriter;
 use log::{FILE_HEADER_BYTES, LogReader, Position, RecordKind};
 use vfs::{IfExists, IoClass};
 
-use crate::commit::batch::{self, BatchReader, BatchRecord, WriteBatch};
-use crate::commit::pipeline::LogPosition;
+use crate::batch::{self, BatchReader, BatchRecord, WriteBatch};
 use crate::core::{Core, FamilyState};
+use crate::order::pipeline::LogPosition;
+use crate::records::record::{CommitRecord, RecordedBatch};
+use crate::records::rocksdb_record::prepare_record;
+use crate::records::two_phase_record::{Step, TransactionRecord, commit_without_prepare};
 use crate::version::file_name::FileType;
 use crate::version::log_life::LogLife;
 use crate::version::snapshot::ManifestSnapshot;
-use crate::wal::record::{CommitRecord, RecordedBatch};
-use crate::wal::rocksdb_record::prepare_record;
-use crate::wal::two_phase_record::{Step, TransactionRecord, commit_without_prepare};
 
 /// A place in the WAL before every record above a number.
 #[derive(Clone, Copy)]
@@ -270,8 +270,8 @@ impl Reading<'_> {
                 if !large.is_needed(|id| self.rest.flushed.get(&id).copied()) {
                     return Ok(()); // the file may be gone
                 }
-                let places = self.core.archive.places();
-                large.read(places.vfs, &places.dir, places.own, &mut |batch| see(large.first, batch)).map(drop)
+                let dirs = self.core.archive.dirs();
+                large.read(dirs.vfs, &dirs.dir, dirs.own, &mut |batch| see(large.first, batch)).map(drop)
             }
             RecordedBatch::Prepared(step) => self.show_step(step, see),
         }

@@ -9,19 +9,19 @@ use log::framed::FramedReader;
 use log::{DatabaseId, ReplayOptions, ReplayRecord};
 use vfs::{IoClass, Vfs};
 
-use crate::commit::batch::BatchReader;
+use crate::batch::BatchReader;
 use crate::commit::entries_of;
 use crate::core::unnamed::Logged;
 use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
 use crate::open::replay::row::{self, FoundLog, FoundRow, MissingLog};
 use crate::open::{is_ours, log_owner};
-use crate::queue::ingest_record::IngestRecord;
+use crate::records::ingest_record::IngestRecord;
+use crate::records::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::records::rocksdb_record::{RocksdbStep, steps_of};
+use crate::records::two_phase_record::{Step, TransactionRecord};
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
-use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
-use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
-use crate::wal::two_phase_record::{Step, TransactionRecord};
 
 /// Findings of all logs in the directory.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::{FamilyId, FileNumber, Result, SeqNo};
 
 use super::work::Repairing;
-use crate::queue::ingest_record::numbered;
+use crate::records::ingest_record::numbered;
 use crate::version::table_file::FileMeta;
 
 /// An ingested table's entry in a log.

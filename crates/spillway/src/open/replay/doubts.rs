@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use base::{FamilyId, SeqNo, UserOrder, ValueKind};
 use log::Position;
 
-use crate::commit::batch::BatchReader;
-use crate::commit::overlap::merged;
+use crate::batch::BatchReader;
 use crate::core::FamilyState;
 use crate::core::doubt::{Doubt, Doubts};
 use crate::open::restart::Restored;
-use crate::queue::ingest_record::{FamilyIngest, IngestRecord};
+use crate::records::ingest_record::{FamilyIngest, IngestRecord};
+use crate::records::record::{CommitRecord, RecordedBatch};
+use crate::records::two_phase_record::Step;
+use crate::version::span::merged;
 use crate::version::span::{Span, widen};
-use crate::wal::record::{CommitRecord, RecordedBatch};
-use crate::wal::two_phase_record::Step;
 
 /// A hole in the history: lost records, with unknown numbers above `after`.
 pub(super) struct Hole {

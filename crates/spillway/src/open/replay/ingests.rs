@@ -8,11 +8,11 @@ use base::{Error, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
 use super::{LogReplay, seal};
-use crate::commit::Given;
-use crate::commit::flushables::Joins;
 use crate::commit::overlap::Coverage;
+use crate::order::Given;
+use crate::queue::flushable::Joins;
 use crate::queue::ingest::QueuedIngest;
-use crate::queue::ingest_record::{FamilyIngest, IngestRecord, IngestShape};
+use crate::records::ingest_record::{FamilyIngest, IngestRecord, IngestShape};
 use crate::version::recover::{check_table, table_path};
 use crate::version::span::Span;
 
@@ -78,7 +78,7 @@ impl LogReplay<'_> {
         let WantedShare { share, shape, arrived_us, given } = wanted;
         let Some(family) = self.families.get_mut(&share.family) else { return Ok(()) };
         let handle = family.family.clone();
-        let ingest = QueuedIngest::new(&handle, share.clone(), *shape, *arrived_us, 0);
+        let ingest = QueuedIngest::new(handle.order(), handle.tables(), share.clone(), *shape, *arrived_us, 0);
         ingest.set_numbers(given);
         // As at commit: an ingest goes under the memtable if they do not overlap, so many ingests do not seal a
         // memtable each.
@@ -139,10 +139,10 @@ mod tests {
     use vfs::MemoryVfs;
 
     use super::*;
-    use crate::commit::batch::{HEADER_BYTES, WriteBatch, header};
+    use crate::batch::{HEADER_BYTES, WriteBatch, header};
+    use crate::cursor::options::ReadOptions;
     use crate::database::handle::{Database, OpenOptions};
-    use crate::queue::ingest_record::IngestTable;
-    use crate::read::options::ReadOptions;
+    use crate::records::ingest_record::IngestTable;
     use crate::version::table_file::FileMeta;
 
     const LOG: &str = "/db/000900.splog";

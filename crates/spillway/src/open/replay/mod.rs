@@ -14,25 +14,25 @@ use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, ValueKind};
 use log::Position;
 use memtable::Entry;
 
-use crate::commit::batch::BatchReader;
+use crate::batch::BatchReader;
 use crate::commit::entries_of;
 use crate::core::FamilyState;
 use crate::core::context::Context;
 use crate::core::doubt::Doubt;
+use crate::cursor::snapshot::CapturedSnapshots;
 use crate::flush::build::build;
 use crate::flush::divide::Divided;
 use crate::flush::job::{FlushPlan, next_to_flush};
 use crate::ingest::link::Ground;
+use crate::log_files::logs::ReplayedLog;
 use crate::open::restart::Restored;
-use crate::queue::due::{SmallIngests, is_ingest};
+use crate::queue::entries::{SmallIngests, is_ingest};
 use crate::queue::flushable::QueuedMemtable;
-use crate::read::snapshot::CapturedSnapshots;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::VersionEdit;
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::manifest_path;
 use crate::version::recover::Recovered;
-use crate::wal::logs::ReplayedLog;
 use doubts::{Doubting, Hole};
 use prepared::ReplayedPrepares;
 use row::FoundRow;
@@ -477,11 +477,11 @@ mod tests {
     use vfs::MemoryVfs;
 
     use super::*;
-    use crate::commit::options::WriteOptions;
+    use crate::batch::options::WriteOptions;
     use crate::database::handle::{Database, OpenOptions};
+    use crate::records::record::CommitRecord;
     use crate::version::recover::recover;
     use crate::version::table_file::FileMeta;
-    use crate::wal::record::CommitRecord;
 
     #[test]
     fn numbers_do_not_end_where_a_table_tells_none() {
@@ -535,7 +535,7 @@ mod tests {
     #[test]
     fn a_range_that_ends_before_it_starts_deletes_nothing() {
         // Versions before this one admitted such in batches.
-        let mut batch = crate::commit::batch::WriteBatch::new();
+        let mut batch = crate::batch::WriteBatch::new();
         batch.put(FamilyId::DEFAULT, b"b", b"1");
         batch.delete_range(FamilyId::DEFAULT, b"c", b"a");
         let mut payload = batch.as_bytes().to_vec();

@@ -16,14 +16,14 @@ use super::ingests::WantedShare;
 use super::prepared::ReplayedPrepares;
 use super::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
 use super::{LogReplay, check_count};
-use crate::commit::batch::BatchReader;
+use crate::batch::BatchReader;
+use crate::log_files::logs::ReplayedLog;
 use crate::open::restart;
+use crate::records::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::records::two_phase_record::{CommitStep, Step, TransactionRecord, check_same, commit_without_prepare};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
-use crate::wal::logs::ReplayedLog;
-use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
-use crate::wal::two_phase_record::{CommitStep, Step, TransactionRecord, check_same, commit_without_prepare};
 
 /// Offset behind a log's `End` record: a later call must not look for records there.
 const ENDED: u64 = u64::MAX;

@@ -7,10 +7,10 @@ use base::note;
 use base::{Error, FileNumber, Result, SeqNo};
 use log::{LogFile, Position, RECORD_HEADER_BYTES, RecordKind};
 
-use crate::commit::batch::WriteBatch;
-use crate::wal::logs::Logs;
-use crate::wal::prepared::{EndOfPrepared, RecoveredTransaction};
-use crate::wal::two_phase_record::{encode_numbered_head, prepared_twice};
+use crate::batch::WriteBatch;
+use crate::log_files::logs::Logs;
+use crate::log_files::prepared::{EndOfPrepared, RecoveredTransaction};
+use crate::records::two_phase_record::{encode_numbered_head, prepared_twice};
 
 /// The prepares and ends of the logs read so far.
 #[derive(Default)]

@@ -9,11 +9,11 @@ use log::framed::{FramedEnd, FramedReader, FramedRecord};
 use vfs::{IoClass, Vfs};
 
 use super::rocksdb_row::RocksdbRow;
-use crate::commit::batch::BatchReader;
+use crate::batch::BatchReader;
+use crate::records::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 use crate::version::replay::RecoveredFamily;
-use crate::wal::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 
 /// How far the logs were read, ascending.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use vfs::{IoClass, RandomFile, Vfs};
 
 use super::rocksdb_history::{DamagedLog, RocksdbHistory, family_ahead_of};
 use super::{LogReplay, row};
-use crate::commit::batch::BatchReader;
+use crate::batch::BatchReader;
 use crate::core::FamilyState;
 use crate::core::context::{is_same_dir, named_log_dir};
 use crate::core::doubt::Doubt;
@@ -20,13 +20,13 @@ use crate::core::unnamed::{Accounted, Unexplained};
 use crate::maintenance::repair;
 use crate::open::log_owner;
 use crate::open::options_file;
+use crate::records::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy;
 use crate::version::recover::{Pair, Recovered};
 use crate::version::table_file::FileMeta;
-use crate::wal::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 
 const DAMAGED: &str = "is damaged, and records are lost";
 

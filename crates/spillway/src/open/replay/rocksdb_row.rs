@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use base::{FamilyId, FileNumber, SeqNo};
 use log::framed::{FramedEnd, FramedReader, Predecessor};
 
-use crate::commit::batch::tag;
+use crate::batch::tag;
+use crate::records::rocksdb_record::RocksdbStep;
 use crate::version::recover::Recovered;
-use crate::wal::rocksdb_record::RocksdbStep;
 
 /// What was read of RocksDB's logs, ascending.
 #[derive(Default)]
@@ -400,7 +400,7 @@ impl MissingPart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commit::batch::BatchReader;
+    use crate::batch::BatchReader;
     use crate::version::edit::VersionEdit;
     use crate::version::replay::{RecoveredFamily, Replay, RocksdbLogs};
     use crate::version::table_file::FileMeta;

@@ -28,14 +28,14 @@ use vfs::{IfExists, IoClass, MemoryVfs, RealVfs, Vfs};
 
 use super::*;
 use crate::core::{FamilyState, State};
+use crate::cursor::damage::SkippedDamage;
 use crate::flush::divide::{Divided, Run};
 use crate::flush::job::FlushPlan;
 use crate::internal::{
     Database, ErrorKind, Family, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, ReadTier,
     Snapshot, TableWriter, WriteBatch, WriteOptions,
 };
-use crate::queue::due::SmallIngests;
-use crate::read::damage::SkippedDamage;
+use crate::queue::entries::SmallIngests;
 
 struct World {
     vfs: Arc<MemoryVfs>,

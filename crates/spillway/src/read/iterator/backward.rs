@@ -4,7 +4,8 @@
 use base::key::{SEEK_KIND, user_key};
 use base::{Cursor, ParsedKey, Result, SeqNo, ValueKind};
 
-use super::{DbIterator, Position, bad_entry, set};
+use super::{DbIterator, Position, set};
+use crate::cursor::bad_entry;
 
 /// State of a key after the versions read so far.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use base::{Cursor, Result, SeqNo};
 
+use crate::cursor::ReadContext;
+use crate::cursor::level::{LevelContext, LevelCursor, LevelFiles, UserBounds};
+use crate::cursor::merging::MergeChild;
+use crate::cursor::options::ReadOptions;
+use crate::cursor::tombstones::CoverIndex;
 use crate::queue::view::ReadView;
-use crate::read::ReadContext;
-use crate::read::level::{LevelContext, LevelCursor, LevelFiles, UserBounds};
-use crate::read::merging::MergeChild;
-use crate::read::options::ReadOptions;
-use crate::read::tombstones::CoverIndex;
 
 /// A child: tables, or one of the flushables. A walk over tables alone needs no virtual call.
 pub(super) enum Child {

@@ -7,9 +7,9 @@ use base::{Cursor, SeqNo};
 
 use super::children::Child;
 use super::set;
-use crate::read::ReadContext;
-use crate::read::gaps::{EXTENSION_MIN, Edge, Gap, Known, RUN_MIN};
-use crate::read::merging::MergingCursor;
+use crate::cursor::ReadContext;
+use crate::cursor::gaps::{EXTENSION_MIN, Edge, Gap, Known, RUN_MIN};
+use crate::cursor::merging::MergingCursor;
 
 /// Dead keys passed since the last live one, in the walk's direction. Every entry between the two ends, at or below the
 /// iterator's number, is deleted or hidden.

@@ -3,7 +3,8 @@
 use base::key::{SEEK_KIND, user_key};
 use base::{Cursor, ParsedKey, Result, SeqNo, ValueKind};
 
-use super::{DbIterator, Position, bad_entry, set};
+use super::{DbIterator, Position, set};
+use crate::cursor::bad_entry;
 
 /// Reason for hiding an entry. It decides how to seek past a run of such entries.
 #[derive(Clone, Copy, PartialEq, Eq)]

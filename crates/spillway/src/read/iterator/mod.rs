@@ -20,12 +20,12 @@ use self::children::{Child, Children};
 use self::dead_run::DeadRun;
 use self::operands::Operands;
 use self::tally::{Move, Tally};
-use super::ReadContext;
-use super::level::UserBounds;
-use super::merging::MergingCursor;
-use super::options::ReadOptions;
-use super::snapshot::Snapshot;
-use super::tombstones::CoverIndex;
+use crate::cursor::ReadContext;
+use crate::cursor::level::UserBounds;
+use crate::cursor::merging::MergingCursor;
+use crate::cursor::options::ReadOptions;
+use crate::cursor::snapshot::Snapshot;
+use crate::cursor::tombstones::CoverIndex;
 use crate::queue::view::ReadView;
 
 /// Position of the iterator and of its merged cursor.
@@ -356,11 +356,6 @@ impl DbIterator {
 fn set(target: &mut Vec<u8>, user_key: &[u8], seq: SeqNo, kind: u8) {
     target.clear();
     append(target, user_key, seq, kind);
-}
-
-#[cold]
-pub(crate) fn bad_entry(internal_key: &[u8]) -> Error {
-    Error::corruption(format!("not a point entry's key: {internal_key:02x?}"))
 }
 
 #[cfg(test)]

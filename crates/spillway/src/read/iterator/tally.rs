@@ -6,7 +6,7 @@ use base::metrics::{Histogram, Ticker};
 use vfs::perf::{self, Metric};
 
 use super::DbIterator;
-use crate::read::meter::Meter;
+use crate::cursor::meter::Meter;
 
 /// Kinds of moves.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use base::ValueKind;
 
 use super::*;
-use crate::read::testing::{
+use crate::cursor::testing::{
     FakeTable, KEYS, Random, VersionMaker, Write, context, history, key_name, memtable_of, model, view_of,
 };
 

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::ranges::Ranges;
 use super::sorted::{Entry, Prefix, SortedKeys, Spot};
-use crate::commit::batch::Placed;
+use crate::batch::Placed;
 
 /// The outcome of a key's changes: `operands`, oldest first, over `base`.
 pub struct Said<'a> {

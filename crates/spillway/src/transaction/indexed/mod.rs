@@ -21,7 +21,7 @@ pub use self::index::Said;
 use self::index::{Index, Savepoint};
 pub use self::merged::{Operator, merged, operator_of};
 pub use self::over_base::{Below, Move, OverBase};
-use crate::commit::batch::WriteBatch;
+use crate::batch::WriteBatch;
 
 /// A batch, and the changes of each of its keys.
 #[derive(Default)]

@@ -8,8 +8,8 @@ use base::{Error, FamilyId, Result, UserOrder};
 use super::SharedBatch;
 use super::merged::{Operator, merged};
 use super::sorted::Spot;
+use crate::cursor::options::ReadOptions;
 use crate::read::iterator::DbIterator;
-use crate::read::options::ReadOptions;
 
 /// A move of an iterator.
 #[derive(Clone, Copy)]

@@ -7,13 +7,13 @@ use vfs::Vfs;
 use vfs::memory::{CrashPolicy, MemoryVfs};
 
 use super::*;
-use crate::commit::options::WriteOptions;
+use crate::batch::options::WriteOptions;
 use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::core::install::Change;
+use crate::cursor::options::ReadOptions;
 use crate::database::handle::{Database, OpenOptions};
 use crate::maintenance::check::{CheckOptions, CheckReport, check};
 use crate::maintenance::export::ExportOptions;
-use crate::read::options::ReadOptions;
 use crate::version::excise::{ExciseSpan, plan};
 use crate::version::file_name::{self, FileType};
 
