@@ -13,12 +13,14 @@ pub use crate::batch::{UNKNOWN_TAG, WriteBatch};
 pub use crate::compaction::{BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions};
 pub use crate::core::doubt::Doubt;
 pub use crate::core::family::Family;
+pub use crate::core::open_options::{DEFAULT_FAMILY, OpenOptions, OtherFamilies};
 pub use crate::core::{FAMILY_DROPPED, READING_REFUSAL, SECONDARY_REFUSAL};
 pub use crate::cursor::damage::SkippedDamage;
 pub use crate::cursor::options::{ReadOptions, ReadTier, TableFilter};
 pub use crate::cursor::snapshot::Snapshot;
-pub use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions, OtherFamilies};
+pub use crate::database::handle::Database;
 pub use crate::database::report;
+pub use crate::engine::Lag;
 pub use crate::ingest::table_writer::{TableWriter, WrittenTable};
 pub use crate::ingest::{
     FileChecksum, IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest, IngestWaitReport, IngestWay,
@@ -27,8 +29,8 @@ pub use crate::ingest::{
 pub use crate::maintenance::repair::{LostTable, RepairReport, RepairedFamily, repair};
 pub use crate::maintenance::salvaged_table::{SalvagedTable, salvage_table};
 pub use crate::maintenance::table_walk::TableWalk;
-pub use crate::maintenance::{backup, check, checkpoint, dump, export};
-pub use crate::open::follow::Lag;
+pub use crate::maintenance::{backup, check, dump};
+pub use crate::manage::{checkpoint, export};
 pub use crate::queue::memory::MemoryBudget;
 pub use crate::read::iterator::DbIterator;
 pub use crate::transaction::locks::{DEADLOCK_DEPTH, LOCK_LIMIT, LockLimits, LockTable, Mode as LockMode, Patience};

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Rooms that need each other, at the most.
-const CYCLE_MAX: usize = 6;
+/// Rooms of the C interface that need each other, at the most. Of the engine none do.
+const CYCLE_OF_C_MAX: usize = 6;
 
 /// Files with methods of one type, or with free functions that take it first, at the most.
 const FILES_OF_A_TYPE_MAX: usize = 4;
@@ -194,11 +194,11 @@ fn rooms_use_only_the_rooms_that_the_list_allows() {
 
 #[test]
 fn few_rooms_need_each_other() {
-    for name in [ENGINE, "capi"] {
+    for (name, cycle_max) in [(ENGINE, 0), ("capi", CYCLE_OF_C_MAX)] {
         let edges = edges(name);
         let cycle = largest_cycle(&edges);
         println!("{name}: {} rooms, the largest cycle has {}: {cycle:?}", edges.len(), cycle.len());
-        assert!(cycle.len() <= CYCLE_MAX, "{name}, {}: {cycle:?}", cycle.len());
+        assert!(cycle.len() <= cycle_max, "{name}, {}: {cycle:?}", cycle.len());
     }
 }
 

@@ -11,7 +11,8 @@ use crate::api::Shared;
 use crate::api::db::Db;
 use crate::api::options::Options;
 use crate::config::{Config as EngineConfig, Start};
-use crate::database::handle::{DEFAULT_FAMILY, Database};
+use crate::core::open_options::DEFAULT_FAMILY;
+use crate::database::handle::Database;
 
 /// Databases described by a JSON or YAML document, in ToplingDB's form: options, caches and memtables have names and
 /// refer to each other, and databases are opened by name. `docs/configuration.md` is its manual.

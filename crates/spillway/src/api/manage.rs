@@ -15,11 +15,12 @@ use crate::api::options::{CompactFilesOptions, CompactOptions, FamilyOptions, Op
 use crate::api::range::KeyRange;
 use crate::api::updates::Updates;
 use crate::core::doubt::Doubt;
+use crate::core::live_file::LiveFile;
 use crate::database::handle::Database;
-use crate::database::report::{LevelReport, LiveFile, PinReport, StallReport};
-use crate::maintenance::export::{ExportOptions, ExportSummary};
+use crate::database::report::{LevelReport, PinReport, StallReport};
+use crate::engine::Lag;
+use crate::manage::export::{ExportOptions, ExportSummary};
 use crate::observe::{Observation, ObservedEvents};
-use crate::open::follow::Lag;
 
 /// Flushing, compacting, options at run time.
 impl Family {

@@ -242,6 +242,16 @@ fn remove_files(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     vfs.sync_dir(dir)
 }
 
+/// Makes a directory whose name survives a power loss.
+pub(crate) fn create_durable_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    vfs.create_dir_all(dir)?;
+    match dir.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => vfs.sync_dir(parent),
+        Some(_) => vfs.sync_dir(Path::new(".")),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use base::ErrorKind;

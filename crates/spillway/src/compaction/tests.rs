@@ -13,10 +13,11 @@ use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
 use super::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::batch::options::WriteOptions;
 use crate::core::family::Family;
+use crate::core::open_options::{DEFAULT_FAMILY, OpenOptions};
 use crate::cursor::options::ReadOptions;
 use crate::cursor::snapshot::Snapshot;
 use crate::cursor::testing::{Join, Random};
-use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions};
+use crate::database::handle::Database;
 use crate::version::span::Span;
 
 const KEYS: u64 = 3000;

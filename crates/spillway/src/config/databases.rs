@@ -14,8 +14,9 @@ use crate::config::groups::{FamilySet, ignores_unsupported, is_db_option};
 use crate::config::objects::CacheUse;
 use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS};
 use crate::config::without_repetitions;
+use crate::core::open_options::{DEFAULT_FAMILY, OpenOptions, OtherFamilies};
 use crate::core::settled::settle;
-use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions, OtherFamilies};
+use crate::database::handle::Database;
 
 /// Limit on families of one database.
 const FAMILIES_MAX: usize = 1 << 16;

@@ -15,7 +15,7 @@ use vfs::{IoClass, RealVfs};
 use crate::config::databases::{ConfiguredDb, SharedCache};
 use crate::config::describe::differing;
 use crate::config::{Config, Start};
-use crate::database::handle::OpenOptions;
+use crate::core::open_options::OpenOptions;
 
 /// Names a document.
 const CONFIG: &str = "SPILLWAY_CONFIG";

@@ -2,6 +2,8 @@
 //! effect beside the rest. An open and a check of a document both take it from here.
 
 use base::Result;
+use base::note;
+use base::options::InfoLogLevel;
 use base::options::{DbOptions, FamilyOptions, LevelBase};
 use memtable::{Conversion, MemtableFactory, RefLogFormat};
 
@@ -87,6 +89,18 @@ fn without_effect(db: &DbOptions, family: &FamilyOptions, factory: &dyn Memtable
         tell("memtable_whole_key_filtering", "memtable_prefix_bloom_size_ratio is 0".to_owned());
     }
     remarks
+}
+
+/// Reports an option without effect, or with a different effect. Reading the options from text has warned already, so
+/// only the event log gets a warning.
+pub(crate) fn remark(text: &str) {
+    tracing::info!(text, "options");
+    tell(InfoLogLevel::Warn, text);
+}
+
+/// Writes to the event log only: the caller learns the message another way.
+pub(crate) fn tell(level: InfoLogLevel, text: &str) {
+    note::tell(level, file!(), line!(), |_, message| message.push_str(text));
 }
 
 #[cfg(test)]

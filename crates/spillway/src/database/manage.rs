@@ -11,12 +11,12 @@ use base::{Error, ErrorKind, FileNumber, Result};
 use crate::compaction::{CompactFilesOptions, CompactRangeOptions};
 use crate::core::FamilyState;
 use crate::core::family::Family;
+use crate::core::live_file::LiveFile;
+use crate::core::open_options::OpenOptions;
 use crate::core::space::Needs;
-use crate::database::handle::{Database, OpenOptions};
-use crate::database::report::LiveFile;
-use crate::maintenance::checkpoint;
-use crate::maintenance::export::{ExportOptions, ExportSummary};
-use crate::open::dump;
+use crate::database::handle::Database;
+use crate::manage::export::{ExportOptions, ExportSummary};
+use crate::open::{self, dump};
 use base::SeqNo;
 use std::path::Path;
 
@@ -369,7 +369,7 @@ impl Database {
     /// `Busy`: files went faster than they could be linked. `InvalidArgument`: `to` exists, or the database is
     /// RocksDB's. As [`open`](Self::open) for reading only.
     pub fn checkpoint_beside(dir: impl AsRef<Path>, options: &OpenOptions, to: impl AsRef<Path>) -> Result<SeqNo> {
-        checkpoint::checkpoint_beside(dir.as_ref(), options, to.as_ref())
+        open::checkpoint_beside(dir.as_ref(), options, to.as_ref())
     }
 
     /// Makes a database in `dir`, which must not exist, for RocksDB 7.8 and later: all families at one instant during

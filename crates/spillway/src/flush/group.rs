@@ -17,10 +17,10 @@ use crate::core::{Core, FamilyState};
 use crate::cursor::snapshot::CapturedSnapshots;
 use crate::flush::build::{Built, BuiltTable, build, leaves_values, needs_synced_log, note_built};
 use crate::flush::divide::Divided;
+use crate::flush::images as damaged_images;
 use crate::flush::job::FlushPlan;
-use crate::ingest::link::Linker;
+use crate::flush::link::Linker;
 use crate::memtables::Memtables;
-use crate::open::restart;
 use crate::order::pipeline::LogPosition;
 use crate::queue::entries::memtable_bytes;
 use crate::queue::memory::Charge;
@@ -197,7 +197,7 @@ impl Flusher {
         let restored: Vec<_> = self.core.state.lock().families.values().map(images_of).collect();
         let restored = restored.into_iter().filter(|(_, images)| !images.is_empty());
         let (damaged, whole): (Vec<_>, Vec<_>) =
-            restored.partition(|(_, images)| restart::find_damage(images).is_some());
+            restored.partition(|(_, images)| damaged_images::find_damage(images).is_some());
         let is_planned = |family: &Family| plans.iter().any(|plan| plan.family.id() == family.id());
         // What reads well can still make a wrong table.
         let is_found = damaged.iter().any(|(family, _)| is_planned(family));
@@ -208,7 +208,7 @@ impl Flusher {
         }
         for (family, images) in let_go {
             let images: Vec<FileNumber> = images.iter().filter_map(|entry| entry.image_number()).collect();
-            if let Err(error) = restart::let_go(&self.core.context, family.name(), &images, &error) {
+            if let Err(error) = damaged_images::let_go(&self.core.context, family.name(), &images, &error) {
                 note::warn!(%error, "a memtable's file stays: open with memtable_crash_safe_recover=false");
                 return error;
             }

@@ -8,7 +8,6 @@ use base::note;
 use base::{Error, Result, SeqNo};
 
 use super::options::IngestOptions;
-use super::placement::{Placement, Probe, TableProbe};
 use super::way::needs_number;
 use crate::core::Core;
 use crate::core::family::Family;
@@ -16,7 +15,8 @@ use crate::core::install::Installer;
 use crate::core::running::EntriesDone;
 use crate::flush::divide::Divided;
 use crate::flush::job::FlushPlan;
-use crate::ingest::link::Linker;
+use crate::flush::link::Linker;
+use crate::flush::placement::{Placement, Probe, TableProbe};
 use crate::queue::entries::SmallIngests;
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
@@ -139,7 +139,7 @@ impl Placer {
             return Err(needs_number("there are snapshots that must not see the ingest"));
         }
         let (order, view) = (&family.order().user, family.view_full());
-        let probe = TableProbe::of_ingest(order.clone(), options);
+        let probe = TableProbe::of_ingest(order.clone(), options.fill_cache);
         for table in share.layers.iter().flatten() {
             let span = Span::of_file(&table.meta);
             for (_, file) in view.version.all_files().filter(|(_, file)| span.overlaps_file(order, &file.meta)) {
@@ -154,7 +154,7 @@ impl Placer {
     /// Reserves places in the last level for all tables. Returns the reservation's id.
     fn reserve_last_level(&self, family: &Arc<Family>, share: &FamilyIngest, options: &IngestOptions) -> Result<u64> {
         let family_options = family.options();
-        let probe = TableProbe::of_ingest(family.order().user.clone(), options);
+        let probe = TableProbe::of_ingest(family.order().user.clone(), options.fill_cache);
         for _ in 0..ATTEMPTS_MAX {
             let (version, taken) = {
                 let mut state = self.core.state.lock();

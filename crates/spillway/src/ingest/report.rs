@@ -5,16 +5,12 @@ use std::time::Duration;
 
 use base::extend::Event;
 use base::metrics::{Histogram, Ticker, record, tick};
-use base::note;
 use base::{FileNumber, SeqNo};
 
 use super::options::{IngestMode, IngestOptions};
 use super::prepare::PreparedIngest;
 use crate::commit::{Committed, LockTimes};
-use crate::core::family::Family;
 use crate::ingest::commit::Ingester;
-use crate::ingest::link::Linker;
-use crate::version::table_file::FileMeta;
 
 /// The way an ingest took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,23 +107,6 @@ impl IngestReport {
         (self.under, self.above) = (committed.under, families - committed.under);
         self.locked_for = lock.locked_for;
         self.held_up_for = lock.published_at.saturating_sub(lock.locked_at);
-    }
-}
-
-impl Linker {
-    /// Counts a table placed in `level` of `levels`. Returns the event for the listeners; the caller sends it while
-    /// holding nothing a listener might wait for.
-    pub(super) fn note_placed(&self, family: &Family, level: usize, levels: usize, meta: &FileMeta) -> Event {
-        let ticker = match level {
-            0 => Ticker::IngestPlacedL0,
-            _ if level + 1 == levels => Ticker::IngestPlacedLast,
-            _ => Ticker::IngestPlacedMiddle,
-        };
-        tick(&self.core.context.statistics, ticker, 1);
-        family.work().ingested(level, meta.file_bytes);
-        let (family, table, bytes) = (family.name(), meta.number, meta.file_bytes);
-        note::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
-        Event::TablePlaced { family: family.to_owned(), table, level, bytes }
     }
 }
 

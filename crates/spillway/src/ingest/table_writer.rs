@@ -16,7 +16,7 @@ use table::{TableBuilder, TableBuilderConfig, TableOrigin, new_builder, new_sort
 use vfs::{IfExists, IoClass, Origin, Vfs};
 
 use crate::compaction::output::FamilyRules;
-use crate::open::new_session;
+use crate::version::ids::new_session;
 use crate::version::span::widen;
 
 /// Stands in the properties in place of a database's id.

@@ -26,7 +26,7 @@ use crate::core::space::Needs;
 use crate::core::{Core, State};
 use crate::flush::group::Flusher;
 use crate::flush::job::FlushPlan;
-use crate::ingest::link::Linker;
+use crate::flush::link::Linker;
 use crate::jobs::notices::ToldStalls;
 use crate::jobs::notices::UpkeepWaits;
 use crate::memtables::Memtables;

@@ -8,9 +8,9 @@ use base::{ErrorKind, Result};
 use table::{BlockBasedTableBuilder, PassedOver, Properties, TableBuilderConfig, TableContext};
 use vfs::{IfExists, IoClass, UnreadableVfs, Vfs};
 
-use super::copied_table::{config_like, copy_all};
 use crate::core::tables::open_in_any;
 use crate::cursor::damage::SkippedDamage;
+use crate::manage::copied_table::{config_like, copy_all};
 
 /// What a salvage brought back.
 #[derive(Clone, Debug)]

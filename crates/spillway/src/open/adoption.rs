@@ -8,7 +8,7 @@ use base::options::known::IGNORE_UNSUPPORTED;
 use base::options::{DbOptions, FamilyOptions, OptionsFile, whole};
 use base::{Error, ErrorKind, Result, note};
 
-use crate::database::handle::OpenOptions;
+use crate::core::open_options::OpenOptions;
 use crate::open::options_file;
 use crate::version::recover::Recovered;
 

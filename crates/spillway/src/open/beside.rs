@@ -10,19 +10,24 @@ use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 
 use super::Opening;
 use super::reading::{self, Attempt};
+use crate::background::staging::Staging;
 use crate::core::FamilyState;
 use crate::core::context::{Context, log_dir};
 use crate::core::family::Family;
-use crate::database::handle::OpenOptions;
+use crate::core::lost::Lost;
+use crate::core::open_options::{OpenOptions, OtherFamilies};
 use crate::info_log::InfoLog;
-use crate::maintenance::repair::lost::Lost;
+use crate::manage::checkpoint::describe_options;
 use crate::open::replay::Replayed;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
-use crate::version::file_name::FileType;
+use crate::version::file_name::{self, FileType};
+use crate::version::manifest::ManifestWriter;
 use crate::version::snapshot::ManifestSnapshot;
+use base::name;
+use base::options::ini;
 
 /// A reader's state of a database that another process may be writing: a prefix of the history.
-pub(crate) struct Beside<'a> {
+struct Beside<'a> {
     pub context: &'a Context,
     pub families: Vec<Arc<Family>>,
     pub snapshot: ManifestSnapshot,
@@ -34,17 +39,51 @@ pub(crate) struct Beside<'a> {
     pub logs: Vec<(FileType, FileNumber, Option<u64>)>,
 }
 
+/// See [`Database::checkpoint_beside`](crate::internal::Database::checkpoint_beside).
+pub(crate) fn checkpoint_beside(dir: &Path, options: &OpenOptions, to: &Path) -> Result<SeqNo> {
+    let mut options = OpenOptions { read_only: true, bear_damage: false, ..options.clone() };
+    if matches!(options.other_families, OtherFamilies::Refuse) {
+        options.other_families = OtherFamilies::OpenWith(Box::default()); // include every family
+    }
+    let mut made = None;
+    let last = copy_beside(dir, &options, |found| {
+        made = None; // removes the previous attempt's files
+        made = Some(stage_beside(found, to)?);
+        Ok(())
+    })?;
+    made.map_or(Ok(()), Staging::commit)?;
+    Ok(last)
+}
+
+/// Links tables first: they may be deleted at any time. Copies only the bytes read of a log.
+fn stage_beside(found: &Beside<'_>, to: &Path) -> Result<Staging> {
+    let context = found.context;
+    let staging = Staging::begin(context.vfs.clone(), to, "checkpoint")?;
+    found.tables.iter().try_for_each(|number| staging.link_or_copy(&context.table_path(*number)))?;
+    for (kind, number, bytes) in &found.logs {
+        let path = context.log_dir().join(file_name::format(*kind, *number));
+        match bytes {
+            Some(bytes) => staging.copy(&path, Some(*bytes))?,
+            None => staging.link_or_copy(&path)?,
+        }
+    }
+    let audience = ini::Audience::Spillway;
+    let options = describe_options(context, &found.families, &context.db_id, found.manifest, audience);
+    staging.write(&file_name::format(FileType::Options, found.manifest), &name::bytes(&options))?;
+    let identity = found.snapshot.db_id.as_deref().unwrap_or_default();
+    staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
+    let limit = context.options.max_manifest_file_size;
+    ManifestWriter::create(context.vfs.clone(), staging.dir(), found.manifest, &found.snapshot, limit)?;
+    Ok(staging)
+}
+
 /// Recovers the database in `dir` for reading only, and calls `copy` to copy its files. Retries if a file was deleted
 /// meanwhile. Returns the last sequence number in the copy. Leaves nothing out, whatever the options say of damage: the
 /// copy's MANIFEST would not tell.
 ///
 /// # Errors
 /// As opening for reading only, as `copy`, if nothing changed meanwhile.
-pub(crate) fn copy_beside(
-    dir: &Path,
-    options: &OpenOptions,
-    mut copy: impl FnMut(&Beside<'_>) -> Result<()>,
-) -> Result<SeqNo> {
+fn copy_beside(dir: &Path, options: &OpenOptions, mut copy: impl FnMut(&Beside<'_>) -> Result<()>) -> Result<SeqNo> {
     super::validate(options)?;
     let mut options = options.clone();
     (options.db.wal_recovery_mode, options.db.best_efforts_recovery) = (WalRecoveryMode::PointInTime, false);

@@ -18,7 +18,7 @@ use vfs::{IoClass, UnreadableVfs, Vfs};
 
 use super::{families, log_owner, options_file};
 use crate::core::doubt::Doubt;
-use crate::database::handle::OpenOptions;
+use crate::core::open_options::OpenOptions;
 use crate::open::replay::own_logs::was_let_go;
 use crate::open::replay::row::{self, LogPlaces};
 use crate::version::current::read_current;
@@ -302,7 +302,7 @@ fn look_at_logs(
         let (noted, mode) = (recovered.noted_by_logs(), options.db.wal_recovery_mode);
         places.check(vfs, own, &row, noted, recovered.let_go_through(), mode)?; // the open doubts as well
     }
-    let queued = crate::maintenance::repair::queued_files(vfs, log_dir, own, recovered)?;
+    let queued = crate::open::log_survey::queued_files(vfs, log_dir, own, recovered)?;
     let there = numbers_in(vfs, dir, FileType::Table)?;
     let named: BTreeSet<FileNumber> = point.last.tables().map(FileMeta::physical_number).collect();
     let are_tables_unnamed = there.iter().any(|number| !named.contains(number) && !queued.tables.contains(number));

@@ -9,8 +9,8 @@ use base::options::{DbOptions, InfoLogLevel, differences};
 
 use crate::core::Core;
 use crate::core::family::Family;
+use crate::engine::Engine;
 use crate::info_log::InfoLog;
-use crate::open::engine::Engine;
 
 /// The group of a table's options.
 const TABLE_OPTIONS: &str = "block_based_table_factory";

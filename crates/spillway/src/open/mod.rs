@@ -15,6 +15,7 @@ use table::BlockCache;
 use vfs::{FileKind, LockGuard, Origin, Vfs};
 
 use crate::background::caught::caught;
+use crate::background::staging::create_durable_dir;
 use crate::background::tasks::Tasks;
 use crate::background::{Env, RateLimiter, Throttle};
 use crate::core::context::{Context, log_dir, own_dirs};
@@ -22,13 +23,14 @@ use crate::core::doubt::Doubts;
 use crate::core::family::FamilySet;
 use crate::core::flush_ways::FlushCounts;
 use crate::core::kept_views::KeptLook;
+use crate::core::lost::Lost;
+use crate::core::open_options::{OpenOptions, lock_path};
 use crate::core::reserve::give_up_in;
 use crate::core::running::RunningJobs;
+use crate::core::settled::{remark, tell};
 use crate::core::{Core, CoreParts, FamilyState};
 use crate::cursor::sample::Sample;
-use crate::database::handle::{OpenOptions, lock_path};
 use crate::info_log::InfoLog;
-use crate::maintenance::repair::{self, lost::Lost};
 use crate::observe::events::EventRing;
 use crate::open::replay::row::LogPlaces;
 use crate::open::replay::{LogReplay, Replayed};
@@ -39,6 +41,7 @@ use crate::queue::memory::MemoryBudget;
 use crate::version::backup_dirs;
 use crate::version::edit::LogRow;
 use crate::version::file_name::{self, FileType};
+use crate::version::ids;
 use crate::version::log_life::LogLives;
 use crate::version::manifest::ManifestWriter;
 use crate::version::numbers::FileNumbers;
@@ -53,10 +56,10 @@ mod beside;
 mod best_efforts;
 mod destroy;
 pub(crate) mod dump;
-pub(crate) mod engine;
 pub(crate) mod families;
 pub(crate) mod follow;
 pub(crate) mod identity;
+pub(crate) mod log_survey;
 pub(crate) mod options_file;
 mod orphans;
 mod reading;
@@ -65,20 +68,30 @@ pub(crate) mod restart;
 mod start;
 mod value_logs;
 
-use crate::open::engine::Engine;
-use families::{FamilyStart, Shared, build_family};
+use crate::core::new_family::{FamilyStart, Shared, build_family};
+use crate::engine::Engine;
 use follow::Follower;
 use reading::Attempt;
 
-pub(crate) use beside::{Beside, copy_beside};
+pub(crate) use beside::checkpoint_beside;
 pub(crate) use destroy::{destroy, has_logs_in, remove_files, remove_load_dir};
-pub(crate) use identity::{directory_owner, is_ours, log_owner, new_session, owners_beside};
+pub(crate) use identity::{directory_owner, is_ours, log_owner, owners_beside};
 pub(crate) use start::check_repairable;
 
 /// The result of [`open`], for the database's handle.
 pub(crate) struct Opened {
     pub engine: Arc<Engine>,
     pub lock: Option<Box<dyn LockGuard>>,
+}
+
+impl OpenOptions {
+    /// Notes in the event log the warnings of the text these options were read from. Leaves out kept options: the open
+    /// notes them itself.
+    pub fn remark_on(&mut self, warnings: &[String]) {
+        let told = remarks_on_kept(self);
+        let is_told = |warning: &String| told.iter().any(|told| warning.ends_with(told.as_str()));
+        self.remarks.extend(warnings.iter().filter(|warning| !is_told(warning)).cloned());
+    }
 }
 
 pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
@@ -227,22 +240,10 @@ fn prepare<'a>(dir: &Path, options: &'a OpenOptions, info_log: &Arc<InfoLog>) ->
     Ok(opening)
 }
 
-/// Reports an option without effect, or with a different effect. Reading the options from text has warned already, so
-/// only the event log gets a warning.
-fn remark(text: &str) {
-    tracing::info!(text, "options");
-    tell(InfoLogLevel::Warn, text);
-}
-
 fn tell_doubts(engine: &Arc<Engine>) {
     for doubt in engine.core.context.recovery_doubts.all() {
         tell(InfoLogLevel::Warn, &format!("recovery leaves in doubt: {doubt}"));
     }
-}
-
-/// Writes to the event log only: the caller learns the message another way.
-fn tell(level: InfoLogLevel, text: &str) {
-    note::tell(level, file!(), line!(), |_, message| message.push_str(text));
 }
 
 /// An open's remarks on kept options of the database and of the families.
@@ -290,16 +291,6 @@ fn take_directory(dir: &Path, options: &OpenOptions) -> Result<Box<dyn LockGuard
     options.vfs.lock(&lock_path(dir))
 }
 
-/// Makes a directory whose name survives a power loss.
-pub(crate) fn create_durable_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
-    vfs.create_dir_all(dir)?;
-    match dir.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => vfs.sync_dir(parent),
-        Some(_) => vfs.sync_dir(Path::new(".")),
-        None => Ok(()),
-    }
-}
-
 /// A database being opened.
 struct Opening<'a> {
     options: &'a OpenOptions,
@@ -319,7 +310,7 @@ impl<'a> Opening<'a> {
     fn new(dir: &Path, options: &'a OpenOptions, mut recovered: Recovered, info_log: &Arc<InfoLog>) -> Result<Self> {
         let vfs = options.vfs.clone();
         let logs = log_dir(dir, &options.db);
-        let new_identity = || identity::new_identity(&*vfs);
+        let new_identity = || ids::new_identity(&*vfs);
         let mut db_id = identity::find(&*vfs, dir, &logs, &recovered)?.unwrap_or_else(new_identity);
         recovered.db_id = Some(db_id.clone());
         if recovered.is_copy() && !options.read_only {
@@ -368,7 +359,7 @@ impl<'a> Opening<'a> {
             listeners: options.db.listeners.clone(),
             info_log: info_log.clone(),
             db_id,
-            session_id: identity::new_session(&*vfs),
+            session_id: ids::new_session(&*vfs),
             dir_sync_failed: AtomicBool::new(false),
             recovery_doubts: Doubts::default(),
             kept_look: KeptLook::default(),
@@ -476,7 +467,7 @@ impl<'a> Opening<'a> {
         drop(state);
         if self.options.secondary.is_some() {
             let follower = Follower::new(core.clone(), &self.recovered, replayed.last_record, replayed.prepares);
-            let _ = engine.follower.set(follower); // once, here
+            let _ = engine.follower.set(Box::new(follower)); // once, here
         } else if !self.options.read_only {
             self.begin_writing(&engine, replayed)?;
         }
@@ -582,7 +573,7 @@ impl<'a> Opening<'a> {
             return Ok(());
         }
         let (vfs, log_dir) = (&*context.vfs, context.log_dir());
-        let logged = repair::logged(vfs, &log_dir, recovered.id(), recovered)?;
+        let logged = log_survey::logged(vfs, &log_dir, recovered.id(), recovered)?;
         let left = self.restored.left.iter().copied();
         let doubts = restart::unlogged(vfs, &context.dir, left, recovered, &logged, &self.options.orders())?;
         doubts.into_iter().for_each(|doubt| context.recovery_doubts.add(doubt));

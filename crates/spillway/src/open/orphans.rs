@@ -7,9 +7,9 @@ use base::{FileNumber, Result};
 use log::DatabaseId;
 
 use crate::core::FamilyState;
-use crate::maintenance::repair::lost::{Lost, REPORT};
+use crate::core::lost::{Lost, REPORT};
+use crate::engine::Engine;
 use crate::open::destroy::remove_load_dir;
-use crate::open::engine::Engine;
 use crate::open::replay::{remove_quietly, row};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;

@@ -90,8 +90,9 @@ mod tests {
 
     use super::*;
     use crate::batch::options::WriteOptions;
+    use crate::core::open_options::OpenOptions;
     use crate::cursor::options::ReadOptions;
-    use crate::database::handle::{Database, OpenOptions};
+    use crate::database::handle::Database;
 
     fn database() -> (Arc<MemoryVfs>, Database) {
         let vfs = MemoryVfs::new(11);

@@ -23,7 +23,6 @@ use base::options::WalRecoveryMode;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo, UserOrder};
 use log::{FILE_HEADER_BYTES, Position};
 use memtable::image::{HEADER_BYTES, Header, ImageIdentity, LazyImage};
-use table::TableReadOptions;
 use vfs::{IoClass, Vfs};
 
 use crate::background::caught::caught;
@@ -31,7 +30,7 @@ use crate::core::FamilyState;
 use crate::core::context::Context;
 use crate::core::doubt::Doubt;
 use crate::core::unnamed::Logged;
-use crate::maintenance::repair::lost::{Lost, REPORT};
+use crate::flush::images::{doubt_without_images, find_damage};
 use crate::memtables::restored::RestoredMemtable;
 use crate::queue::flushable::Flushable;
 use crate::queue::images::LEAVES_VALUES;
@@ -179,21 +178,6 @@ fn find(
     Ok(found)
 }
 
-/// The first error in reading entries of a family's queue that were restored from images, with their values in logs.
-pub(crate) fn find_damage<'e>(entries: impl IntoIterator<Item = &'e Arc<dyn Flushable>>) -> Option<Error> {
-    let options = TableReadOptions::default();
-    let read = |entry: &Arc<dyn Flushable>| {
-        let mut cursor = entry.clone().cursor(&options)?;
-        let mut is_valid = cursor.seek_to_first();
-        while is_valid {
-            is_valid = cursor.next();
-        }
-        cursor.status()
-    };
-    let mut images = entries.into_iter().filter(|entry| entry.image_number().is_some());
-    images.find_map(|entry| caught("reading a memtable's image", || read(entry)).err())
-}
-
 /// The families with images that cannot be read. If all can be, the families with images: then `error` tells of them.
 pub(super) fn find_damaged(
     families: &BTreeMap<FamilyId, FamilyState>,
@@ -204,29 +188,6 @@ pub(super) fn find_damaged(
     let damaged: BTreeMap<_, _> = families.iter().filter_map(found).collect();
     let with_images = restored.families.keys().map(|id| (*id, error.clone()));
     if damaged.is_empty() { with_images.collect() } else { damaged }
-}
-
-/// The doubt about a family whose images are let go.
-fn doubt_without_images(family: &str, error: &Error) -> Doubt {
-    let what = format!(
-        "memtables' images of it are damaged, or a log that they refer to, and what no log has of them is lost: {error}"
-    );
-    Doubt::of_family(family, what)
-}
-
-/// Moves the images `numbers` of an open database's family to `lost/`, with a report. The next open replays the logs instead.
-///
-/// # Errors
-/// The file system's.
-pub(crate) fn let_go(context: &Context, family: &str, numbers: &[FileNumber], error: &Error) -> Result<()> {
-    let lost = Lost::new(&*context.vfs, &context.dir);
-    for number in numbers {
-        lost.take(&context.dir.join(file_name::format(FileType::MemtableImage, *number)))?;
-    }
-    let doubt = doubt_without_images(family, error);
-    lost.write(REPORT, format!("in doubt: {doubt}\n").as_bytes())?;
-    context.recovery_doubts.add(doubt);
-    lost.sync()
 }
 
 /// Compares the logs' ends with images. An open that uses them goes on with what they have, and doubts the rest. So does one that

@@ -14,6 +14,7 @@ pub mod excise;
 pub mod file_meta_codec;
 pub mod file_name;
 pub mod hot_reads;
+pub(crate) mod ids;
 pub mod incomplete;
 pub mod level;
 pub mod log_life;

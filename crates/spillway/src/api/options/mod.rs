@@ -23,7 +23,7 @@ use vfs::{MemoryVfs, RealVfs, Vfs};
 use crate::api::options::changes::{Changes, setters};
 use crate::background::{Env, RateLimiter};
 use crate::batch::options::WriteOptions as EngineWriteOptions;
-use crate::database::handle::DEFAULT_FAMILY;
+use crate::core::open_options::DEFAULT_FAMILY;
 
 pub use caches::{BlockCache, WriteBufferManager};
 pub use calls::{

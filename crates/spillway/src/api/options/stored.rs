@@ -9,7 +9,7 @@ use base::{Error, ErrorKind, FileNumber, Result};
 
 use crate::api::options::{FamilyOptions, Options};
 use crate::batch::options::WriteOptions as EngineWriteOptions;
-use crate::database::handle::{DEFAULT_FAMILY, OpenOptions, OtherFamilies};
+use crate::core::open_options::{DEFAULT_FAMILY, OpenOptions, OtherFamilies};
 use crate::open::options_file;
 
 impl Options {

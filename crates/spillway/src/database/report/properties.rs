@@ -27,8 +27,8 @@ enum Reader {
     Level(fn(&Reported<'_>, usize) -> String),
 }
 
-use crate::open::engine::Engine;
-use crate::open::follow::Lag;
+use crate::engine::Engine;
+use crate::engine::Lag;
 use Reader::{Level, Number, Text};
 
 const PROPERTIES: &[(&str, Reader)] = &[

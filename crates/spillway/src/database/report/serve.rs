@@ -6,8 +6,8 @@ use std::sync::Arc;
 use base::note;
 
 use super::observation::Reading;
+use crate::engine::Engine;
 use crate::observe::{Advice, AdviceSeverity};
-use crate::open::engine::Engine;
 
 #[cfg(feature = "observe")]
 use {
@@ -87,7 +87,7 @@ impl Served for Live {
         if family.is_none() && DbOptions::default().find_mut(name).is_some() {
             return engine.set_db_options(&[(name, value)]);
         }
-        let family = family.as_deref().unwrap_or(crate::database::handle::DEFAULT_FAMILY);
+        let family = family.as_deref().unwrap_or(crate::core::open_options::DEFAULT_FAMILY);
         let there = engine.core.families.load().by_name(family).cloned();
         let family = there.ok_or_else(|| Error::invalid_argument(format!("there is no column family {family:?}")))?;
         engine.set_options(&family, &[(name, value)])

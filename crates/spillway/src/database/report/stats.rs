@@ -4,54 +4,18 @@
 //! Not measured here, and 0: processor time, bytes before compression, blob files. Keys of ingested tables are left
 //! out. Stalls are of writers of all families. There are no commit groups: each write is one.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
-
-use base::FamilyId;
 
 use super::properties::Reported;
 use super::text;
 use crate::compaction::levels::pending_bytes;
+use crate::engine::told::{ToldDatabase, ToldFamily, Writes};
 use crate::order::stall::StallCause;
 use crate::version::work::{LevelWork, WorkDone};
 
 const MIB: f64 = (1 << 20) as f64;
 const GIB: f64 = (1 << 30) as f64;
-
-/// The figures last reported; the next interval begins there.
-#[derive(Default)]
-pub(crate) struct Told {
-    database: ToldDatabase,
-    families: BTreeMap<FamilyId, ToldFamily>,
-}
-
-/// A family's figures last reported.
-#[derive(Default)]
-struct ToldFamily {
-    uptime: Duration,
-    work: WorkDone,
-    waits: u64,
-}
-
-/// A database's.
-#[derive(Clone, Copy, Default)]
-struct ToldDatabase {
-    uptime: Duration,
-    writes: Writes,
-    stalled_us: u64,
-}
-
-/// Writes since the database was opened.
-#[derive(Clone, Copy, Default)]
-struct Writes {
-    writes: u64,
-    keys: u64,
-    bytes: u64,
-    logged: u64,
-    logged_bytes: u64,
-    syncs: u64,
-}
 
 /// One row of the table of levels.
 struct Row<'a> {

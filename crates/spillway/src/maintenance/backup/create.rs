@@ -18,7 +18,7 @@ use super::path::{BackupPath, PRIVATE_DIR, Place, SHARED_CHECKSUM_DIR, SHARED_DI
 use super::store::Store;
 use super::{BackupId, BackupOptions};
 use crate::database::handle::Database;
-use crate::maintenance::checkpoint::{Capture, CapturedFile, Content, Copier};
+use crate::manage::checkpoint::{Capture, CapturedFile, Content, Copier};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::write_alone;
 use crate::version::snapshot::ManifestKind;

@@ -14,18 +14,18 @@ use super::kept_logs::{Kept, is_left};
 use super::path::META_DIR;
 use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
+use crate::background::staging::create_durable_dir;
 use crate::core::context::whole_path;
-use crate::database::handle::lock_path;
+use crate::core::lost::Lost;
+use crate::core::open_options::lock_path;
 use crate::log_files::archive::ARCHIVE_DIR;
-use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
-use crate::open::{
-    create_durable_dir, has_logs_in, identity, is_ours, log_owner, owners_beside, remove_files, remove_load_dir,
-};
+use crate::open::{has_logs_in, identity, is_ours, log_owner, owners_beside, remove_files, remove_load_dir};
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
 use crate::version::edit::VersionEdit;
 use crate::version::file_name::{self, FileType};
+use crate::version::ids::new_identity;
 use crate::version::incomplete::{self, absolute};
 use crate::version::manifest::{add_if_fenced, manifest_path};
 use crate::version::manifest_copy::copy_path;
@@ -108,7 +108,7 @@ pub(super) fn restore(
         check_none_is_in_the_way(vfs, &places, &state)?;
     }
     // Beside its original's logs it is a database of its own; with its logs it goes on as the same one.
-    let own = (state.fenced && !how.keep_log_files).then(|| identity::new_identity(vfs));
+    let own = (state.fenced && !how.keep_log_files).then(|| new_identity(vfs));
     let kept = how
         .keep_log_files
         .then(|| Kept::find(store, &places, &backup, state, earlier.as_deref(), &options.orders))
@@ -539,7 +539,7 @@ fn add_what_backups_lack(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, i
     let replay = ReadManifest::read(vfs, &path)?.map(|file| file.replay);
     let id = replay.as_ref().and_then(|replay| replay.db_id().map(str::to_owned));
     // Logs that are kept may tell the id that the MANIFEST does not.
-    let id = id.or_else(|| (!is_fenced).then(|| identity::new_identity(vfs)));
+    let id = id.or_else(|| (!is_fenced).then(|| new_identity(vfs)));
     // A MANIFEST that cannot be read is for the open to tell.
     let restored = replay.filter(|_| !is_fenced).and_then(|replay| replay.finish(manifest).ok());
     let last = restored.and_then(|restored| restored.rocksdb_logs.last_begun());

@@ -13,7 +13,7 @@ use super::path::{
     BackupPath, META_DIR, PRIVATE_DIR, Place, SHARED_CHECKSUM_DIR, SHARED_DIR, is_temp_name, parse_id, temp_name,
 };
 use super::{BackupId, BackupInfo, DamagedBackup};
-use crate::open::create_durable_dir;
+use crate::background::staging::create_durable_dir;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 

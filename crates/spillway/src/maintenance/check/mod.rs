@@ -13,8 +13,8 @@ use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
 use crate::core::context::check_log_dir;
+use crate::core::lost::Lost;
 use crate::core::unnamed::Logged;
-use crate::maintenance::repair::lost::Lost;
 use crate::maintenance::repair::{claim, note_on_unnamed};
 use crate::open::options_file::{self, Survey};
 use crate::open::restart;

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, UserOrder};
 use vfs::{IfExists, IoClass};
 
-use super::lost::Lost;
 use super::queued::Ingested;
 use super::report::LostTable;
 use super::tables::{WholeTable, path_of};
 use super::work::{Repairing, keys_of};
 use crate::background::staging::scan;
+use crate::core::lost::Lost;
 use crate::version::file_name::{self, FileType};
 use crate::version::table_file::FileMeta;
 

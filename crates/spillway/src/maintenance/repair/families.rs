@@ -10,7 +10,7 @@ use vfs::Vfs;
 use super::tables::WholeTable;
 use super::unnamed;
 use crate::core::doubt::Doubt;
-use crate::database::handle::DEFAULT_FAMILY;
+use crate::core::open_options::DEFAULT_FAMILY;
 use crate::open::options_file;
 use crate::version::replay::RecoveredFamily;
 

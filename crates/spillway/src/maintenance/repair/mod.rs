@@ -13,8 +13,6 @@
 mod damaged;
 mod families;
 mod guess;
-mod logs;
-pub(crate) mod lost;
 mod manifest;
 mod options;
 mod order;
@@ -23,25 +21,23 @@ mod report;
 mod tables;
 mod work;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use base::note;
 use base::options::WalRecoveryMode;
-use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
-use vfs::{UnreadableVfs, Vfs};
+use base::{Error, ErrorKind, FamilyId, Result};
+use vfs::UnreadableVfs;
 
 use crate::core::context::{check_log_dir, log_dir};
-use crate::core::unnamed::Logged;
-use crate::database::handle::{Database, OpenOptions, OtherFamilies, lock_path};
+use crate::core::open_options::{OpenOptions, OtherFamilies, lock_path};
+use crate::database::handle::Database;
 use crate::open::{self, Opened};
 use crate::version::backup_dirs;
 use crate::version::recover::Recovered;
 
-use self::logs::LogSurvey;
-use self::lost::Lost;
 use self::work::Repairing;
-use crate::open::engine::Engine;
+use crate::core::lost::Lost;
+use crate::engine::Engine;
 
 pub use report::{LostTable, RepairReport, RepairedFamily};
 pub(crate) use report::{claim, note_on_unnamed};
@@ -160,38 +156,6 @@ fn options_for(options: &OpenOptions, recovered: &Recovered) -> OpenOptions {
     }
     options.other_families = OtherFamilies::OpenBy { named, rest };
     options
-}
-
-/// What the logs hold that can be read.
-///
-/// # Errors
-/// The file system's.
-pub(crate) fn logged(vfs: &dyn Vfs, log_dir: &Path, own: log::DatabaseId, recovered: &Recovered) -> Result<Logged> {
-    Ok(LogSurvey::of(vfs, log_dir, own, Some(recovered), true)?.logged)
-}
-
-/// Files that the logs refer to.
-pub(crate) struct QueuedFiles {
-    /// The tables of all ingests, linked or not.
-    pub tables: BTreeSet<FileNumber>,
-    /// Whether a large batch is missing that replay needs.
-    pub lacks_batch: bool,
-}
-
-/// # Errors
-/// The file system's.
-pub(crate) fn queued_files(
-    vfs: &dyn Vfs,
-    log_dir: &Path,
-    own: log::DatabaseId,
-    recovered: &Recovered,
-) -> Result<QueuedFiles> {
-    let survey = LogSurvey::of(vfs, log_dir, own, Some(recovered), true)?;
-    let shares = survey.ingests.iter().flat_map(|record| &record.families);
-    let tables = shares.flat_map(|share| share.layers.iter().flatten()).map(|table| table.meta.number).collect();
-    let batches = survey.lost_batches(vfs, log_dir, own, |id| recovered.flushed_through(id));
-    let lacks_batch = batches.iter().any(|(_, error)| error.is_not_found());
-    Ok(QueuedFiles { tables, lacks_batch })
 }
 
 /// Stands in for a missing family name.

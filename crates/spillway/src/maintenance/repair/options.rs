@@ -6,8 +6,8 @@ use std::path::Path;
 use base::{Result, name};
 use vfs::{FileKind, Vfs};
 
-use super::lost::Lost;
 use super::report::RepairReport;
+use crate::core::lost::Lost;
 use crate::open::options_file::Survey;
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use base::{FamilyId, FileNumber, Result, SeqNo, UserOrder, name};
 use vfs::UnreadableVfs;
 
-use super::lost::{Lost, REPORT};
 use crate::core::doubt::{Doubt, is_within};
+use crate::core::lost::{Lost, REPORT};
 use crate::version::file_name::{self, FileType};
 
 /// Result of a repair.

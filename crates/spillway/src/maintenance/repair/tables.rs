@@ -16,7 +16,7 @@ use vfs::{IfExists, IoClass, Vfs};
 
 use crate::core::tables::{identified, open_in_any, within};
 use crate::cursor::damage::SkippedDamage;
-use crate::maintenance::copied_table::{config_like, copy_all, copy_table};
+use crate::manage::copied_table::{config_like, copy_all, copy_table};
 use crate::version::log_life::{LogsOnDemand, ValueLog};
 use crate::version::replay::RecoveredFamily;
 use crate::version::span::widen;

@@ -12,14 +12,14 @@ use log::DatabaseId;
 use vfs::Vfs;
 
 use super::families::Families;
-use super::logs::LogSurvey;
-use super::lost::Lost;
 use super::manifest::OldManifest;
 use super::report::{RepairReport, RepairedFamily};
 use super::tables::{TableSource, WholeTable, path_of};
 use crate::core::context::named_log_dir;
 use crate::core::doubt::Doubt;
-use crate::database::handle::OpenOptions;
+use crate::core::lost::Lost;
+use crate::core::open_options::OpenOptions;
+use crate::open::log_survey::{self, LogSurvey};
 use crate::open::replay::rocksdb_logs;
 use crate::open::replay::row::{self, LogPlaces};
 use crate::open::{options_file, restart};
@@ -80,7 +80,7 @@ impl<'a> Repairing<'a> {
         check_owner(dir, log_dir, &old, options)?;
         let known = old.recovered.as_ref();
         known.map_or(Ok(()), |old| old.check_paths(dir))?;
-        let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
+        let own = log_survey::owner(&**vfs, dir, log_dir, known)?;
         let named = known.iter().flat_map(|old| old.tables()).map(FileMeta::physical_number).collect();
         let superfluous = Lost::new(&**vfs, dir).clear_cut_off(own, log_dir, &named)?;
         let salvages = options.db.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords;

@@ -23,6 +23,7 @@ use super::replay::LogReplay;
 use super::replay::prepared::ReplayedPrepares;
 use super::restart::Restored;
 use crate::core::{Core, FamilyState};
+use crate::engine::{Following, Lag};
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 use crate::version::builder::VersionBuilder;
@@ -55,35 +56,8 @@ struct Place {
     prepares: ReplayedPrepares,
 }
 
-/// How far a secondary is behind its primary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lag {
-    /// The last number that reads find.
-    pub visible: SeqNo,
-    /// Bytes of log records not read yet.
-    pub bytes: u64,
-}
-
-impl Follower {
-    /// `applied`: the last number of the records in the families' memtables, `prepares` those among them.
-    pub fn new(core: Arc<Core>, recovered: &Recovered, applied: SeqNo, prepares: ReplayedPrepares) -> Self {
-        let copy = |family: &FamilyState| {
-            let mut copy = FamilyState::new(family.family.clone(), &family.family.view_full(), family.flushed_through);
-            copy.linked_ingests.clone_from(&family.linked_ingests);
-            copy
-        };
-        let families = core.state.lock().families.iter().map(|(id, family)| (*id, copy(family))).collect();
-        let recovered = Recovered { families: Vec::new(), ..recovered.clone() };
-        let place = Place { tail: ManifestTail::default(), recovered, families, log: None, applied, prepares };
-        Follower { core, place: Mutex::new(place) }
-    }
-
-    /// Shows what the primary has done since.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: the primary is another database, or an older state. `Io` (not found): it is gone. `Busy`: it
-    /// changed its files during every try. What was visible stays so.
-    pub fn catch_up(&self) -> Result<()> {
+impl Following for Follower {
+    fn catch_up(&self) -> Result<()> {
         self.core.check_open()?;
         let _noting = self.core.context.noting();
         let mut place = self.place.lock();
@@ -100,6 +74,40 @@ impl Follower {
             note::warn!(%error, "cannot catch up with the primary");
             error
         })
+    }
+
+    fn lag(&self) -> Result<Lag> {
+        let (context, place) = (&self.core.context, self.place.lock());
+        let dir = context.log_dir();
+        let needed = place.recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
+        let from = place.log.unwrap_or_default();
+        let mut bytes = 0;
+        for number in file_name::numbers_in(&*context.vfs, &dir, FileType::Log)?.range(from.log.max(needed)..) {
+            let path = dir.join(file_name::format(FileType::Log, *number));
+            let Some(mut reader) = LogReader::open(&*context.vfs, &path, *number)? else { continue };
+            if *number == from.log {
+                reader.go_on_at(from.offset);
+            }
+            let start = reader.offset();
+            while reader.read()?.is_some() {}
+            bytes += reader.offset() - start;
+        }
+        Ok(Lag { visible: self.core.pipeline.visible(), bytes })
+    }
+}
+
+impl Follower {
+    /// `applied`: the last number of the records in the families' memtables, `prepares` those among them.
+    pub fn new(core: Arc<Core>, recovered: &Recovered, applied: SeqNo, prepares: ReplayedPrepares) -> Self {
+        let copy = |family: &FamilyState| {
+            let mut copy = FamilyState::new(family.family.clone(), &family.family.view_full(), family.flushed_through);
+            copy.linked_ingests.clone_from(&family.linked_ingests);
+            copy
+        };
+        let families = core.state.lock().families.iter().map(|(id, family)| (*id, copy(family))).collect();
+        let recovered = Recovered { families: Vec::new(), ..recovered.clone() };
+        let place = Place { tail: ManifestTail::default(), recovered, families, log: None, applied, prepares };
+        Follower { core, place: Mutex::new(place) }
     }
 
     fn attempt(&self, place: &mut Place) -> Result<()> {
@@ -215,29 +223,6 @@ impl Follower {
         drop(state);
         self.core.pipeline.follow_to(last);
         drop(replaced); // off the lock
-    }
-
-    /// How far this secondary is behind. Reads the log records that it has not read.
-    ///
-    /// # Errors
-    /// As reading the logs.
-    pub fn lag(&self) -> Result<Lag> {
-        let (context, place) = (&self.core.context, self.place.lock());
-        let dir = context.log_dir();
-        let needed = place.recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
-        let from = place.log.unwrap_or_default();
-        let mut bytes = 0;
-        for number in file_name::numbers_in(&*context.vfs, &dir, FileType::Log)?.range(from.log.max(needed)..) {
-            let path = dir.join(file_name::format(FileType::Log, *number));
-            let Some(mut reader) = LogReader::open(&*context.vfs, &path, *number)? else { continue };
-            if *number == from.log {
-                reader.go_on_at(from.offset);
-            }
-            let start = reader.offset();
-            while reader.read()?.is_some() {}
-            bytes += reader.offset() - start;
-        }
-        Ok(Lag { visible: self.core.pipeline.visible(), bytes })
     }
 }
 

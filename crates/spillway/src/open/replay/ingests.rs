@@ -140,8 +140,9 @@ mod tests {
 
     use super::*;
     use crate::batch::{HEADER_BYTES, WriteBatch, header};
+    use crate::core::open_options::OpenOptions;
     use crate::cursor::options::ReadOptions;
-    use crate::database::handle::{Database, OpenOptions};
+    use crate::database::handle::Database;
     use crate::records::ingest_record::IngestTable;
     use crate::version::table_file::FileMeta;
 

@@ -23,7 +23,7 @@ use crate::cursor::snapshot::CapturedSnapshots;
 use crate::flush::build::build;
 use crate::flush::divide::Divided;
 use crate::flush::job::{FlushPlan, next_to_flush};
-use crate::ingest::link::Ground;
+use crate::flush::link::Ground;
 use crate::log_files::logs::ReplayedLog;
 use crate::open::restart::Restored;
 use crate::queue::entries::{SmallIngests, is_ingest};
@@ -478,7 +478,8 @@ mod tests {
 
     use super::*;
     use crate::batch::options::WriteOptions;
-    use crate::database::handle::{Database, OpenOptions};
+    use crate::core::open_options::OpenOptions;
+    use crate::database::handle::Database;
     use crate::records::record::CommitRecord;
     use crate::version::recover::recover;
     use crate::version::table_file::FileMeta;

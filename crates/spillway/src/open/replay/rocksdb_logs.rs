@@ -17,8 +17,8 @@ use crate::core::FamilyState;
 use crate::core::context::{is_same_dir, named_log_dir};
 use crate::core::doubt::Doubt;
 use crate::core::unnamed::{Accounted, Unexplained};
-use crate::maintenance::repair;
 use crate::open::log_owner;
+use crate::open::log_survey;
 use crate::open::options_file;
 use crate::records::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 use crate::version::file_name::{self, FileType};
@@ -497,7 +497,7 @@ impl LogReplay<'_> {
         }
         let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
         // Replay by images reads a part of the logs.
-        let logged = &repair::logged(vfs, &self.context.log_dir(), self.database(), recovered)?;
+        let logged = &log_survey::logged(vfs, &self.context.log_dir(), self.database(), recovered)?;
         let accounted = Accounted { recovered, dir, logged, orders: &orders, is_confirmed: false };
         for number in there.difference(&named) {
             let path = dir.join(file_name::format(FileType::Table, *number));

@@ -10,10 +10,11 @@ use super::*;
 use crate::batch::options::WriteOptions;
 use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::core::install::Change;
+use crate::core::open_options::OpenOptions;
 use crate::cursor::options::ReadOptions;
-use crate::database::handle::{Database, OpenOptions};
+use crate::database::handle::Database;
 use crate::maintenance::check::{CheckOptions, CheckReport, check};
-use crate::maintenance::export::ExportOptions;
+use crate::manage::export::ExportOptions;
 use crate::version::excise::{ExciseSpan, plan};
 use crate::version::file_name::{self, FileType};
 

@@ -6,7 +6,8 @@ use vfs::memory::MemoryVfs;
 use vfs::{IfExists, IoClass, Vfs};
 
 use super::*;
-use crate::database::handle::{Database, OpenOptions};
+use crate::core::open_options::OpenOptions;
+use crate::database::handle::Database;
 use crate::maintenance::check::{CheckOptions, check};
 use crate::maintenance::repair::repair;
 use crate::version::edit::LogEnd;

@@ -17,6 +17,7 @@ use base::{Error, FileNumber, Result};
 use super::placement::{Cautious, Placed, Placement, TableProbe};
 use crate::core::Core;
 use crate::core::context::Context;
+use crate::core::family::Family;
 use crate::core::install::{Change, Installer};
 use crate::core::late_excise::LateExcise;
 use crate::cursor::snapshot::CapturedSnapshots;
@@ -286,5 +287,22 @@ impl Ground<'_> {
         let mut builder = VersionBuilder::new(self.version, plan.family.tables()).for_planning();
         builder.apply(&edit)?;
         Ok(builder.build()?.version)
+    }
+}
+
+impl Linker {
+    /// Counts a table placed in `level` of `levels`. Returns the event for the listeners; the caller sends it while
+    /// holding nothing a listener might wait for.
+    pub(crate) fn note_placed(&self, family: &Family, level: usize, levels: usize, meta: &FileMeta) -> Event {
+        let ticker = match level {
+            0 => Ticker::IngestPlacedL0,
+            _ if level + 1 == levels => Ticker::IngestPlacedLast,
+            _ => Ticker::IngestPlacedMiddle,
+        };
+        tick(&self.core.context.statistics, ticker, 1);
+        family.work().ingested(level, meta.file_bytes);
+        let (family, table, bytes) = (family.name(), meta.number, meta.file_bytes);
+        note::info!(family, table = table.0, level, bytes, "an ingested table was given a level");
+        Event::TablePlaced { family: family.to_owned(), table, level, bytes }
     }
 }

@@ -10,8 +10,8 @@ use super::tables::TableExport;
 use crate::background::staging::Staging;
 use crate::compaction::output::FamilyRules;
 use crate::core::family::Family;
-use crate::database::report::LiveFile;
-use crate::maintenance::checkpoint::Copier;
+use crate::core::live_file::LiveFile;
+use crate::manage::checkpoint::Copier;
 use crate::version::file_name::{self, FileType};
 
 impl Copier<'_> {

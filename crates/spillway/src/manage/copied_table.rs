@@ -22,7 +22,7 @@ use crate::version::table_file::FileMeta;
 ///
 /// # Errors
 /// Without `skipped`, damage. Errors of the file system.
-pub(super) fn copy_table(
+pub(crate) fn copy_table(
     from: &Arc<dyn Table>,
     meta: &FileMeta,
     order: &InternalOrder,
@@ -36,7 +36,7 @@ pub(super) fn copy_table(
 ///
 /// # Errors
 /// Errors of the file system.
-pub(super) fn copy_all(
+pub(crate) fn copy_all(
     from: &Arc<dyn Table>,
     order: &InternalOrder,
     builder: BlockBasedTableBuilder,
@@ -46,7 +46,7 @@ pub(super) fn copy_all(
 }
 
 /// The configuration of a copy of a table: its origin, its merge operator, and its compression, if this build has that.
-pub(super) fn config_like(properties: &Properties, order: &InternalOrder, path: &Path) -> TableBuilderConfig {
+pub(crate) fn config_like(properties: &Properties, order: &InternalOrder, path: &Path) -> TableBuilderConfig {
     let is_written = |kind: &CompressionKind| {
         !matches!(kind, CompressionKind::Bzip2 | CompressionKind::Disable) && check_compression(*kind).is_ok()
     };

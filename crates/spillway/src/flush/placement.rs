@@ -10,7 +10,6 @@ use base::{Cursor, FileNumber, LookupKey, Result, SeqNo, UserOrder};
 use table::{Table, TableReadOptions};
 use vfs::IoClass;
 
-use super::options::IngestOptions;
 use crate::compaction::{LevelTargets, compacted_levels};
 use crate::version::span::Span;
 use crate::version::table_file::{FileMeta, TableFile};
@@ -180,9 +179,9 @@ impl TableProbe {
     }
 
     /// For an ingest finding its levels itself: follows its `fill_cache`.
-    pub fn of_ingest(order: UserOrder, options: &IngestOptions) -> Self {
+    pub fn of_ingest(order: UserOrder, fill_cache: bool) -> Self {
         let mut probe = TableProbe::uncached(order);
-        probe.options.fill_cache = options.fill_cache;
+        probe.options.fill_cache = fill_cache;
         probe
     }
 }

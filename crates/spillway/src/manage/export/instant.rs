@@ -9,7 +9,7 @@ use super::log::{LogStart, RestOfLog};
 use super::{ExportOptions, closed};
 use crate::core::FamilyState;
 use crate::core::family::Family;
-use crate::maintenance::checkpoint::Copier;
+use crate::manage::checkpoint::Copier;
 use crate::version::snapshot::ManifestSnapshot;
 
 /// Flushes tried before giving up on an instant without ingests in the queues.

@@ -1,9 +1,11 @@
 //! The parts of an open database, their assembly, and the close.
 
+pub(crate) mod told;
+
 use std::sync::{Arc, OnceLock};
 
-use base::Result;
 use base::note;
+use base::{Result, SeqNo};
 use parking_lot::Mutex;
 use vfs::LockGuard;
 
@@ -14,22 +16,46 @@ use crate::core::install::Installer;
 use crate::core::options_file::OptionsFile;
 use crate::core::space::Needs;
 use crate::core::{Core, InlineJobs};
-use crate::database::report::Told;
+use crate::engine::told::Told;
 use crate::flush::group::Flusher;
+use crate::flush::link::Linker;
 use crate::ingest::Ingester;
-use crate::ingest::link::Linker;
 use crate::jobs::Jobs;
-use crate::maintenance::catalog::Catalog;
-use crate::maintenance::checkpoint::Copier;
-use crate::maintenance::import::Importer;
+use crate::manage::catalog::Catalog;
+use crate::manage::checkpoint::Copier;
+use crate::manage::import::Importer;
 use crate::memtables::Memtables;
 #[cfg(feature = "observe")]
 use crate::observe::socket::Server;
-use crate::open::follow::Follower;
 use crate::wal::roll::Wal;
 
 /// Held from the open to the end of the close.
 pub(crate) type DirectoryLock = Mutex<Option<Box<dyn LockGuard>>>;
+
+/// How far a secondary is behind its primary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lag {
+    /// The last number that reads find.
+    pub visible: SeqNo,
+    /// Bytes of log records not read yet.
+    pub bytes: u64,
+}
+
+/// What follows a primary. It opens what the primary wrote, as an open does.
+pub(crate) trait Following: Send + Sync {
+    /// Shows what the primary has done since.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the primary is another database, or an older state. `Io` (not found): it is gone. `Busy`: it
+    /// changed its files during every try. What was visible stays so.
+    fn catch_up(&self) -> Result<()>;
+
+    /// How far this secondary is behind. Reads the log records that it has not read.
+    ///
+    /// # Errors
+    /// As reading the logs.
+    fn lag(&self) -> Result<Lag>;
+}
 
 /// The parts of an open database. Each part holds the parts it uses; none holds the engine.
 pub(crate) struct Engine {
@@ -44,7 +70,7 @@ pub(crate) struct Engine {
     pub jobs: Arc<Jobs>,
     pub options_file: Arc<OptionsFile>,
     /// Set on a secondary.
-    pub follower: OnceLock<Follower>,
+    pub follower: OnceLock<Box<dyn Following>>,
     /// The state of the last `rocksdb.stats` report. A leaf lock.
     pub told: Mutex<Told>,
     /// Set while readings are served at a socket.

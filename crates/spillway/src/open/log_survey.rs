@@ -25,7 +25,7 @@ use crate::version::recover::Recovered;
 
 /// Findings of all logs in the directory.
 #[derive(Default)]
-pub(super) struct LogSurvey {
+pub(crate) struct LogSurvey {
     pub ingests: Vec<IngestRecord>,
     large_batches: Vec<FoundBatch>,
     /// Families written to by the logs.
@@ -56,7 +56,7 @@ pub(super) struct LogSurvey {
 ///
 /// # Errors
 /// `InvalidArgument`: several databases have logs there.
-pub(super) fn owner(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, old: Option<&Recovered>) -> Result<DatabaseId> {
+pub(crate) fn owner(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, old: Option<&Recovered>) -> Result<DatabaseId> {
     let own = log_owner(vfs, dir, old);
     if own.is_known() || old.is_some_and(|old| !old.fenced) || !vfs.exists(log_dir)? {
         return Ok(own);
@@ -78,6 +78,38 @@ pub(super) fn owner(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, old: Option<&Reco
         ))
         .at_path(dir)),
     }
+}
+
+/// What the logs hold that can be read.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn logged(vfs: &dyn Vfs, log_dir: &Path, own: log::DatabaseId, recovered: &Recovered) -> Result<Logged> {
+    Ok(LogSurvey::of(vfs, log_dir, own, Some(recovered), true)?.logged)
+}
+
+/// Files that the logs refer to.
+pub(crate) struct QueuedFiles {
+    /// The tables of all ingests, linked or not.
+    pub tables: BTreeSet<FileNumber>,
+    /// Whether a large batch is missing that replay needs.
+    pub lacks_batch: bool,
+}
+
+/// # Errors
+/// The file system's.
+pub(crate) fn queued_files(
+    vfs: &dyn Vfs,
+    log_dir: &Path,
+    own: log::DatabaseId,
+    recovered: &Recovered,
+) -> Result<QueuedFiles> {
+    let survey = LogSurvey::of(vfs, log_dir, own, Some(recovered), true)?;
+    let shares = survey.ingests.iter().flat_map(|record| &record.families);
+    let tables = shares.flat_map(|share| share.layers.iter().flatten()).map(|table| table.meta.number).collect();
+    let batches = survey.lost_batches(vfs, log_dir, own, |id| recovered.flushed_through(id));
+    let lacks_batch = batches.iter().any(|(_, error)| error.is_not_found());
+    Ok(QueuedFiles { tables, lacks_batch })
 }
 
 /// A large batch in a file of its own, and the record that commits it.

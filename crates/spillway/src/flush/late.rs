@@ -14,7 +14,7 @@ use base::{FileNumber, Result};
 use crate::core::family::Family;
 use crate::core::install::Change;
 use crate::core::late_excise::LateExcise;
-use crate::ingest::link::Linker;
+use crate::flush::link::Linker;
 use crate::version::edit::VersionEdit;
 use crate::version::excise::{self, ExcisePlan, ExciseSpan};
 

@@ -7,9 +7,9 @@ use base::{Error, FileNumber, Result};
 use log::DatabaseId;
 use vfs::{FileKind, IfExists, IoClass, Vfs};
 
+use crate::background::staging::create_durable_dir;
 use crate::background::staging::scan;
 use crate::core::doubt::Doubt;
-use crate::open::create_durable_dir;
 use crate::version::file_name::{self, FileType, numbers_in};
 
 pub(crate) const LOST_DIR: &str = "lost";

@@ -11,8 +11,8 @@ use vfs::{IfExists, IoClass};
 use crate::background::staging::Staging;
 use crate::compaction::output::FamilyRules;
 use crate::core::context::Context;
-use crate::maintenance::copied_table::copy_table;
-use crate::maintenance::export::ExportOptions;
+use crate::manage::copied_table::copy_table;
+use crate::manage::export::ExportOptions;
 use crate::version::file_name::{self, FileType};
 use crate::version::table_file::{FileMeta, TableFile};
 

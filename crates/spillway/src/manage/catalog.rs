@@ -8,9 +8,9 @@ use base::{Error, FamilyId, Result};
 
 use crate::core::family::{Family, check_name};
 use crate::core::install::Installer;
+use crate::core::new_family::Shared;
+use crate::core::open_options::DEFAULT_FAMILY;
 use crate::core::{Core, FamilyState};
-use crate::database::handle::DEFAULT_FAMILY;
-use crate::open::families::Shared;
 use crate::queue::flushable::Flushable;
 use crate::queue::view::ReadView;
 use crate::version::builder::VersionBuilder;

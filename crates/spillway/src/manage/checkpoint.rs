@@ -18,12 +18,10 @@ use crate::background::staging::Staging;
 use crate::core::context::Context;
 use crate::core::family::Family;
 use crate::core::install::Installer;
+use crate::core::lost::Lost;
 use crate::core::{Core, FamilyState};
-use crate::database::handle::{OpenOptions, OtherFamilies};
 use crate::flush::group::Flusher;
 use crate::log_files::logs::ActiveLog;
-use crate::maintenance::repair::lost::Lost;
-use crate::open::{Beside, copy_beside};
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLife;
@@ -31,46 +29,8 @@ use crate::version::manifest::ManifestWriter;
 use crate::version::snapshot::ManifestSnapshot;
 use crate::version::table_file::TableFile;
 
-/// See [`Database::checkpoint_beside`](crate::internal::Database::checkpoint_beside).
-pub(crate) fn checkpoint_beside(dir: &Path, options: &OpenOptions, to: &Path) -> Result<SeqNo> {
-    let mut options = OpenOptions { read_only: true, bear_damage: false, ..options.clone() };
-    if matches!(options.other_families, OtherFamilies::Refuse) {
-        options.other_families = OtherFamilies::OpenWith(Box::default()); // include every family
-    }
-    let mut made = None;
-    let last = copy_beside(dir, &options, |found| {
-        made = None; // removes the previous attempt's files
-        made = Some(stage_beside(found, to)?);
-        Ok(())
-    })?;
-    made.map_or(Ok(()), Staging::commit)?;
-    Ok(last)
-}
-
-/// Links tables first: they may be deleted at any time. Copies only the bytes read of a log.
-fn stage_beside(found: &Beside<'_>, to: &Path) -> Result<Staging> {
-    let context = found.context;
-    let staging = Staging::begin(context.vfs.clone(), to, "checkpoint")?;
-    found.tables.iter().try_for_each(|number| staging.link_or_copy(&context.table_path(*number)))?;
-    for (kind, number, bytes) in &found.logs {
-        let path = context.log_dir().join(file_name::format(*kind, *number));
-        match bytes {
-            Some(bytes) => staging.copy(&path, Some(*bytes))?,
-            None => staging.link_or_copy(&path)?,
-        }
-    }
-    let audience = ini::Audience::Spillway;
-    let options = describe_options(context, &found.families, &context.db_id, found.manifest, audience);
-    staging.write(&file_name::format(FileType::Options, found.manifest), &name::bytes(&options))?;
-    let identity = found.snapshot.db_id.as_deref().unwrap_or_default();
-    staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
-    let limit = context.options.max_manifest_file_size;
-    ManifestWriter::create(context.vfs.clone(), staging.dir(), found.manifest, &found.snapshot, limit)?;
-    Ok(staging)
-}
-
 /// The OPTIONS text of a copy with this id and the file's number, and with its logs in its own directory.
-fn describe_options(
+pub(crate) fn describe_options(
     context: &Context,
     families: &[Arc<Family>],
     db_id: &str,

@@ -7,7 +7,7 @@ use base::{Error, FileNumber, Result, UserOrder};
 use crate::core::family::Family;
 use crate::core::install::Change;
 use crate::core::{Core, FamilyState};
-use crate::maintenance::checkpoint::Copier;
+use crate::manage::checkpoint::Copier;
 use crate::version::edit::VersionEdit;
 use crate::version::table_file::TableFile;
 

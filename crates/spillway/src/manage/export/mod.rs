@@ -11,12 +11,12 @@ use base::{Error, FileNumber, Result, SeqNo};
 
 use crate::background::staging::Staging;
 use crate::compaction::output::FamilyRules;
-use crate::maintenance::checkpoint::Copier;
-use crate::maintenance::export::instant::Instant;
-use crate::maintenance::export::tables::TableExport;
-use crate::open::identity::new_identity;
+use crate::manage::checkpoint::Copier;
+use crate::manage::export::instant::Instant;
+use crate::manage::export::tables::TableExport;
 use crate::version::edit::VersionEdit;
 use crate::version::file_name::{self, FileType};
+use crate::version::ids::new_identity;
 use crate::version::manifest::write_alone;
 use crate::version::snapshot::ManifestKind;
 
