@@ -31,18 +31,15 @@ pub use crate::maintenance::salvaged_table::{SalvagedTable, salvage_table};
 pub use crate::maintenance::table_walk::TableWalk;
 pub use crate::maintenance::{backup, check, dump};
 pub use crate::manage::{checkpoint, export};
+pub use crate::order::stall;
 pub use crate::queue::memory::MemoryBudget;
 pub use crate::read::iterator::DbIterator;
 pub use crate::transaction::locks::{DEADLOCK_DEPTH, LOCK_LIMIT, LockLimits, LockTable, Mode as LockMode, Patience};
 pub use crate::transaction::{Change, Counts, Pessimistic, PreparedTransactions, Track, Transaction, lock_and_write};
 pub use crate::updates::{LogCursor, LogFileReport, Update};
 
-pub mod commit {
-    pub use crate::order::stall;
-
-    pub mod batch {
-        pub use crate::batch::*;
-    }
+pub mod batch {
+    pub use crate::batch::*;
 }
 
 pub mod compaction {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use testkit::engine::commit::stall::StallCause;
+use testkit::engine::stall::StallCause;
 use testkit::engine::vfs::{MemoryVfs, Vfs};
 use testkit::engine::{Db, ErrorKind, Family, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 
