@@ -281,13 +281,14 @@ fn logs_in_a_directory_of_their_own_are_found_without_the_options() {
         lose_options(&place);
         let refused = place.spillway(&["put", "c", "3", "--db", "db"]).fails();
         assert!(refused.contains("--options defaults"), "{refused}");
-        assert!(place.spillway(&["repair", "--db", "db"]).fails().contains("open with wal_dir=logs"));
+        let whole = format!("wal_dir={}", std::fs::canonicalize(place.path("logs")).unwrap().display());
+        assert!(place.spillway(&["repair", "--db", "db"]).fails().contains(&format!("open with {whole}")));
         let checked = place.spillway(&["check", "--options", "defaults", "--db", "db"]);
         assert!(checked.out.contains("1 log read") && checked.out.contains("OPTIONS file is missing"), "{checked:?}");
         place.spillway(&[way, &["--db", "db"]].concat());
         assert_eq!(place.spillway(&["get", "key", "--db", "db"]).ok(), "value\n");
         let stored = std::fs::read_to_string(place.newest_file("db", "OPTIONS-")).unwrap();
-        assert!(stored.contains("wal_dir=logs"), "{stored}");
+        assert!(stored.contains("wal_dir=logs") || stored.contains(&whole), "{stored}");
     }
 }
 

@@ -204,7 +204,7 @@ fn outcome(input: &str) -> String {
 
 #[test]
 fn tables_get_the_deepest_level_that_keeps_reads_right() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ingest/placement/testdata/levels.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/flush/placement/testdata/levels.txt");
     let real = vfs::RealVfs::new();
     let text = String::from_utf8(vfs::read_all(&*real, &path, 1 << 20, IoClass::Other).unwrap()).unwrap();
     let mut written = String::new();
