@@ -578,6 +578,70 @@ fn copied_files_leave_the_logs_of_their_original() {
     place.check("its old place is in no directory");
 }
 
+/// A snapshot of the file system was brought back, and the database lived on.
+#[test]
+fn no_logs_are_kept_that_went_another_way_than_the_backup() {
+    let mut place = Place::in_dir(tempfile::tempdir().unwrap(), options());
+    place.put("first", 1);
+    place.db.close().unwrap();
+    copy_all(&place.path("db"), &place.path("snapshot"));
+    place.reopen();
+    place.put("lost", 1);
+    place.engine().create_new_backup(&place.db, true).unwrap();
+    place.db.close().unwrap();
+    std::fs::remove_dir_all(place.path("db")).unwrap();
+    std::fs::rename(place.path("snapshot"), place.path("db")).unwrap();
+    place.expected.remove("lost");
+    place.reopen();
+    place.put("after", 1);
+    place.put("later", 1);
+    place.db.close().unwrap();
+    place.check_refused("went another way");
+}
+
+/// A log that nothing names may be anybody's. The newest one may have writes.
+#[test]
+fn log_that_cannot_be_read_stops_no_open_if_nothing_names_it() {
+    let mut place = Place::in_dir(tempfile::tempdir().unwrap(), options());
+    for _ in 0..4 {
+        place.put("k", 1);
+        place.reopen();
+    }
+    place.db.close().unwrap();
+    let log = place.last_file(".splog");
+    let number: u64 = log.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    let stray = |number: u64| place.path("db").join(format!("{number:06}.splog"));
+    let is_free = |number: &u64| !stray(*number).exists();
+    let before = (1..number).rev().find(is_free).unwrap();
+    std::fs::write(stray(before), [7; 4096]).unwrap();
+    assert!(check(&place.path("db"), &CheckOptions::default(), &mut |_| {}).unwrap().is_whole());
+    Db::open(place.path("db"), &place.options).unwrap().close().unwrap();
+    std::fs::write(stray(number + 50), [7; 4096]).unwrap();
+    assert!(Db::open(place.path("db"), &place.options).is_err());
+}
+
+/// Else a restore deletes the database, and cannot end.
+#[test]
+fn file_in_the_place_of_lost_is_told_before_anything_is_deleted() {
+    let mut place = Place::in_dir(tempfile::tempdir().unwrap(), options());
+    place.put("k", 1);
+    place.engine().create_new_backup(&place.db, true).unwrap();
+    place.db.close().unwrap();
+    let lost = place.path("db/lost");
+    std::os::unix::fs::symlink(place.path("nowhere"), &lost).unwrap();
+    let before = place.files();
+    let errors = [
+        place.engine().restore(1, place.path("db"), &RestoreOptions::default()).unwrap_err(),
+        Db::destroy(place.path("db"), None, &place.options.vfs).unwrap_err(),
+    ];
+    for error in errors {
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.message().contains("move it away"), "{error}");
+    }
+    assert_eq!(place.files(), before);
+    std::fs::remove_file(lost).unwrap();
+    place.check("nothing is gone");
+}
+
 /// Nothing tells whose it is, and no database opens beside it.
 #[test]
 fn no_restore_beside_a_log_that_cannot_be_read() {

@@ -242,6 +242,23 @@ impl<'a> Lost<'a> {
         Ok(Some(Mark::parse(std::str::from_utf8(&text).unwrap_or_default())))
     }
 
+    /// # Errors
+    /// `InvalidArgument`: something else has the place of the directory, a symbolic link to nothing included.
+    pub fn check_place(&self) -> Result<()> {
+        match self.vfs.metadata(&self.dir) {
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => match self.vfs.metadata(&self.dir.join(".")) {
+                Ok(found) if found.kind == FileKind::Directory => Ok(()),
+                _ => {
+                    let what =
+                        "it is not a directory, and a repair keeps files in a directory of this name: move it away";
+                    Err(Error::invalid_argument(what).at_path(&self.dir))
+                }
+            },
+        }
+    }
+
     /// The error, unless a file has the place of the directory. Every command looks for the mark first.
     fn or_blocked(&self, error: Error) -> Error {
         match self.vfs.metadata(&self.dir) {

@@ -30,6 +30,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     }
     backup_dirs::check_is_outside(&**vfs, dir)?;
     let lock = vfs.lock(&lock_path(dir))?;
+    Lost::new(&**vfs, dir).check_place()?; // before anything is deleted
     let recovered = recover_proven(&**vfs, dir).ok();
     let own = log_owner(&**vfs, dir, recovered.as_ref());
     let owners = owners_beside(&**vfs, dir, recovered.as_ref());

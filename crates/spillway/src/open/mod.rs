@@ -11,7 +11,7 @@ use base::note;
 use base::options::{FamilyOptions, FileMode, InfoLogLevel, kept};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 use log::Frontiers;
-use table::BlockCache;
+use table::{BlockCache, TableReadOptions};
 use vfs::{FileKind, LockGuard, Origin, Vfs};
 
 use crate::background::caught::caught;
@@ -204,7 +204,13 @@ fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) 
             drop(opening);
             Opening { damaged, ..prepare(dir, options, info_log)? }.run()
         }
-        replayed => opening.begin(replayed?),
+        replayed => {
+            let replayed = replayed?;
+            if adopts {
+                opening.check_tables_are_supported()?;
+            }
+            opening.begin(replayed)
+        }
     }?;
     if adopts {
         note::warn!(path = %dir.display(), "a RocksDB database was taken over: RocksDB refuses it from now on");
@@ -402,6 +408,31 @@ impl<'a> Opening<'a> {
     fn begin(self, replayed: Replayed) -> Result<Arc<Engine>> {
         let tasks = self.context.tasks.clone();
         self.begin_with(replayed).inspect_err(|_| tasks.end()) // as above
+    }
+
+    /// Reads the first block of each table of a directory that is taken over, which RocksDB refuses from then on. What is damaged is
+    /// told where it is read.
+    ///
+    /// # Errors
+    /// `Unsupported`: this version does not read one.
+    fn check_tables_are_supported(&self) -> Result<()> {
+        let options = TableReadOptions { fill_cache: false, ..TableReadOptions::default() };
+        for file in self.families.values().flat_map(FamilyState::tables) {
+            let read = file.open().and_then(|table| {
+                let mut cursor = table.cursor(&options);
+                cursor.seek_to_first();
+                cursor.status()
+            });
+            match read {
+                Err(error) if error.kind() == ErrorKind::Unsupported => {
+                    return Err(error.advise(
+                        "nothing is taken over: let RocksDB write the table anew without it, by a compaction",
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn recover_all(&mut self) -> Result<Replayed> {

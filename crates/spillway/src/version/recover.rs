@@ -552,7 +552,10 @@ pub(crate) fn table_path(dir: &Path, path_id: u32, number: FileNumber) -> Result
 pub(crate) fn check_table(vfs: &dyn Vfs, path: &Path, bytes: u64, source: &str, missing: &str) -> Result<()> {
     let what = match vfs.metadata(path) {
         Ok(metadata) if metadata.len == bytes => return Ok(()),
-        Ok(metadata) => format!("the table has {} bytes, {source} says {bytes}", metadata.len),
+        Ok(_) => match vfs.open(path)?.len()? {
+            len if len == bytes => return Ok(()), // by a symbolic link
+            len => format!("the table has {len} bytes, {source} says {bytes}"),
+        },
         Err(error) if error.is_not_found() => missing.to_owned(),
         Err(error) => return Err(error),
     };

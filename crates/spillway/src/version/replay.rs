@@ -73,6 +73,11 @@ impl FirstEdits {
             (self.next_file, self.last) = (edit.next_file, last_seq);
         }
         if edit.next_file.is_none() || edit.next_file != self.next_file {
+            // The last edit of an open counts its own MANIFEST in.
+            let behind = self.next_file.map(|next| FileNumber(next.0 + 1));
+            if self.log.0 == 0 && behind.is_some() && edit.next_file == behind && edit.added.is_empty() {
+                self.log = edit.log_number.unwrap_or_default();
+            }
             return;
         }
         let empty = VersionEdit {

@@ -34,7 +34,7 @@ impl FastTable {
         let (entries, reading) = (self.file.verify()?, self.reading(false));
         let mut pass = Pass { reading, entries, end: 0, previous_bytes: 0, orphans: vec![Vec::new()] };
         pass.run()?;
-        pass.entries.end(&self.file.properties)
+        pass.entries.end(&self.file.properties, false)
     }
 }
 

@@ -75,7 +75,7 @@ impl BlockBasedTable {
         let (entries, lookup) = (EntryCheck::new(&self.order, None), LookupKey::default());
         let readahead = Readahead::new(READAHEAD_BYTES);
         let mut pass = Pass { table: self, watch, fetch, readahead, entries, lookup };
-        let passed = pass.run().and_then(|()| pass.entries.end(&self.properties));
+        let passed = pass.run().and_then(|()| pass.entries.end(&self.properties, self.file.dictionary.is_some()));
         passed.map_err(|e| e.at_path(self.file.path()))
     }
 

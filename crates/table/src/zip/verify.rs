@@ -19,7 +19,7 @@ impl ZipTable {
         for group in 0..self.index.len() {
             pass.check_group(group).map_err(|e| e.at_offset(self.index.place(group).start))?;
         }
-        pass.entries.end(&self.file.properties)
+        pass.entries.end(&self.file.properties, false)
     }
 }
 

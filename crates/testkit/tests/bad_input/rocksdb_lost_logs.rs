@@ -119,6 +119,31 @@ fn only_log_with_changes_of_every_family_is_missed() {
     assert!(!doubts(&vfs, "both are gone").is_empty());
 }
 
+/// The last edit of an open counts its MANIFEST in.
+#[test]
+fn last_edit_of_an_open_gives_a_log_too() {
+    let vfs = opened_with([None, None], 1);
+    let last = edit(|edit| {
+        (edit.prev_log, edit.next_file, edit.last_seq) = (Some(FileNumber(0)), Some(FileNumber(16)), Some(SeqNo(1)));
+        (edit.family, edit.log_number) = (F, Some(FileNumber(13)));
+    });
+    append(&vfs, &path("MANIFEST-000015"), &[last]);
+    append(&vfs, &log_path(10), &[put(2)]);
+    append(&vfs, &log_path(14), &[]);
+    assert!(doubts(&vfs, "whole").is_empty());
+}
+
+/// The OPTIONS files are lost, too, which tell where the logs lie.
+#[test]
+fn log_of_an_open_is_missed_without_options() {
+    let vfs = opened_with([Some(11), Some(11)], 1);
+    append(&vfs, &log_path(14), &[put(2)]);
+    assert!(is_whole(&vfs));
+    vfs.write_file(&path("IDENTITY"), b"an id").unwrap();
+    lose(&vfs, 14);
+    assert!(!is_whole(&vfs));
+}
+
 /// The log that the open itself began, behind an older one and before one of a flush. Its changes are in a table.
 #[test]
 fn own_log_of_an_open_is_missed_between_others() {

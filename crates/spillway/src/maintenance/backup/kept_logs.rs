@@ -30,6 +30,7 @@ use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::absolute;
 use crate::version::recover::{self, Recovered, table_path};
+use crate::version::table_file::FileMeta;
 
 /// Why a state is not restored beside logs of the other kind, which no open replays over it.
 const OTHER_KIND: &str = "of the backup and what is there one is RocksDB's, and the other is not: the logs of one do \
@@ -110,6 +111,7 @@ impl Kept {
             existing: None,
             reached: LogsEnd::default(),
             tables: BTreeSet::new(),
+            largest_family: FamilyId::DEFAULT,
         };
         let mut read = || {
             let wanted = match mark {
@@ -123,6 +125,8 @@ impl Kept {
                 reader.check_no_unnumbered_ingest(orders)?;
                 reader.read_logs()?;
                 check_numbers_differ(&reader.tables, places, backup)?;
+                reader.tell_families_of_logs();
+                reader.check_same_way()?;
             }
             reader.check_reaches(wanted, has)
         };
@@ -275,6 +279,8 @@ struct Reader<'a> {
     reached: LogsEnd,
     /// Tables named by records the next open applies.
     tables: BTreeSet<FileNumber>,
+    /// The largest id of a family in the logs.
+    largest_family: FamilyId,
 }
 
 impl Reader<'_> {
@@ -323,6 +329,38 @@ impl Reader<'_> {
         let wanted = LogsEnd { log: Position::default(), last: existing.last_written };
         self.existing = Some(existing);
         Ok(wanted)
+    }
+
+    /// Tells of families that only the logs have.
+    fn tell_families_of_logs(&self) {
+        let named = self.existing.iter().chain([&self.recovered]).map(|known| known.max_family).max();
+        if named < Some(self.largest_family.0) {
+            let what = made_since(self.largest_family, "");
+            note::warn!(
+                "{what}, as the kept logs tell: it does not come back, nor do its writes, nor others made since"
+            );
+        }
+    }
+
+    /// The existing database came after the backup: it has come as far as all tables of the backup, and has no other table of one's
+    /// number.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it did not. A snapshot of the file system was brought back, or it is a copy that went its own way.
+    fn check_same_way(&self) -> Result<()> {
+        let Some(existing) = self.existing.as_ref().filter(|existing| existing.fenced) else { return Ok(()) };
+        let ids: BTreeMap<_, _> = existing.tables().map(|meta| (meta.number, meta.unique_id)).collect();
+        let is_foreign = |meta: &FileMeta| {
+            let id = ids.get(&meta.number).copied().flatten();
+            let is_another = id.is_some() && meta.unique_id.is_some() && id != meta.unique_id;
+            is_another || meta.largest_seq > existing.last_seq
+        };
+        if !self.recovered.tables().any(is_foreign) {
+            return Ok(());
+        }
+        let what = "the database that is there went another way than the backup's (a snapshot of the file system that was brought back, \
+                    or a copy of the files), and its logs do not follow the backup";
+        Err(Error::invalid_argument(what).at_path(&self.places.db))
     }
 
     /// Families that were made since the backup do not come back, nor do their writes. RocksDB opens no logs with changes of a family
@@ -522,6 +560,14 @@ impl Reader<'_> {
         let last = record.numbers().map(|(_, last)| last);
         self.reached.last = self.reached.last.max(last.unwrap_or_default());
         record.ingest.map_or(Ok(()), |ingest| self.see_ingest(&ingest))?;
+        let families: Vec<FamilyId> = match &record.batch {
+            Some(RecordedBatch::InRecord(batch)) => {
+                batch.clone().map_while(Result::ok).map(|change| change.family).collect()
+            }
+            Some(RecordedBatch::InFile(large)) => large.families.clone(),
+            _ => Vec::new(),
+        };
+        self.largest_family = families.into_iter().fold(self.largest_family, FamilyId::max);
         match &record.batch {
             Some(RecordedBatch::InFile(large)) => self.see_large_batch(large),
             _ => Ok(()),

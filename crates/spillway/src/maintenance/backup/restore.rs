@@ -98,6 +98,7 @@ pub(super) fn restore(
         create_durable_dir(vfs, dir)?;
     }
     let _lock = vfs.lock(&lock_path(&places.db))?;
+    Lost::new(vfs, &places.db).check_place()?;
     let earlier = incomplete::read(vfs, &places.db)?;
     if how.keep_log_files {
         check_logs_were_kept(&places, earlier.as_deref())?;

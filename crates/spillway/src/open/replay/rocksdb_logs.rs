@@ -143,12 +143,17 @@ fn lost_first(
 ) -> Result<Option<Error>> {
     let options = recovered.rocksdb_logs.options;
     // What the MANIFEST notes of the logs is told with the families that need them.
-    let is_of_open = found.is_empty() && recovered.rocksdb_logs.synced.is_empty() && options > recovered.manifest;
+    // Where no OPTIONS file is left, the edits that an open begins its MANIFEST with tell.
+    let is_later = options > recovered.manifest || options.0 == 0 && recovered.rocksdb_logs.is_of_open;
+    let is_of_open = found.is_empty() && recovered.rocksdb_logs.synced.is_empty() && is_later;
     if !is_of_open || vfs.exists(&manifest_path(dir, FileNumber(1)))? {
         return Ok(None);
     }
-    let name = file_name::format(FileType::Options, options);
-    Ok(Some(lost_from(here, &format!("{name} was written behind the first one of an open: none is here"))))
+    let name = match options.0 {
+        0 => format!("{} is of an open, which begins one", file_name::format(FileType::Manifest, recovered.manifest)),
+        _ => format!("{} was written behind the first one of an open", file_name::format(FileType::Options, options)),
+    };
+    Ok(Some(lost_from(here, &format!("{name}: none is here"))))
 }
 
 fn lost_from(here: &Path, why: &str) -> Error {

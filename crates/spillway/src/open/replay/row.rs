@@ -68,11 +68,9 @@ pub(crate) fn find(
     numbers.retain(|number| *number >= oldest);
     let (mut heads, mut others) = (BTreeMap::new(), BTreeMap::new());
     for &number in &numbers {
-        let head = read_head(&path_of(dir, number), number)?;
-        if head.database.is_another_than(own) {
-            others.insert(number, head.database);
-        } else {
-            heads.insert(number, head);
+        match read_head(&path_of(dir, number), number) {
+            Ok(head) if head.database.is_another_than(own) => drop(others.insert(number, head.database)),
+            head => drop(heads.insert(number, head)),
         }
     }
     numbers.retain(|number| !others.contains_key(number));
@@ -86,6 +84,7 @@ pub(crate) fn find(
             continue; // made ahead, not used, and not deleted
         }
         let is_used = before == Some(number) || named.contains(&number);
+        let head = head?; // one that nothing names may be anybody's
         before = head.predecessor;
         // A log's header is synced before anything names the log.
         let header = if is_used { Position { log: number, offset: FILE_HEADER_BYTES } } else { Position::default() };
