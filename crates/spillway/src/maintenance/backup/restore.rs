@@ -35,8 +35,8 @@ use crate::version::recover::{self, ReadManifest, Recovered};
 #[derive(Clone, Debug, Default)]
 pub struct RestoreOptions {
     /// Directory for the logs; the database's directory if `None`. Logs of the database that is replaced are deleted
-    /// unless kept; those of others stay, the original's included, and so do those whose header cannot be read. Refused where the backup has a log of the same name, and for a
-    /// backup of RocksDB's, whose logs tell no database, unless it replaces one of RocksDB's. The restored OPTIONS file names the
+    /// unless kept; those of others stay, the original's included. Refused where one that stays has the name of a log of the backup, or
+    /// cannot be read and would be read by the database; and for a backup of RocksDB's, whose logs tell no database, unless it replaces one of RocksDB's. The restored OPTIONS file names the
     /// directory. Our MANIFESTs do, too: an open that looks for the logs elsewhere is refused.
     pub wal_dir: Option<PathBuf>,
     /// Keeps existing logs, with the ingested tables they name, for the database to continue with. Requires a backup
