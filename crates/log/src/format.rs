@@ -178,6 +178,7 @@ pub(crate) struct FileHeader {
     pub number: u64,
     /// Hash of the page cache under the WAL (boot and mount), from `page_cache_hash`; 0 if unknown.
     pub page_cache: u64,
+    /// A random number. Its upper half is one for all logs of an open, in logs made since 2026-12.
     pub salt: u64,
     /// The frontiers at creation. They lie in earlier WALs.
     pub earlier: Frontiers,
@@ -237,6 +238,11 @@ impl FileHeader {
             *to = from;
         }
         bytes
+    }
+
+    /// The open that made the log.
+    pub fn session(&self) -> u32 {
+        (self.salt >> 32) as u32
     }
 
     /// `bytes`: the file's first [`FILE_HEADER_BYTES`], or the whole file if it is shorter.

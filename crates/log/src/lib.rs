@@ -32,6 +32,7 @@ pub use format::{
 pub use log_file::{LogConfig, LogFile, Reservation};
 pub use reader::LogReader;
 pub use replay::{
-    EndReason, KnownEnd, LogHead, ReplayEnd, ReplayOptions, ReplayRecord, database_of, reaches, read_head, replay,
+    EndReason, KnownEnd, LogHead, OF_A_COPY, ReplayEnd, ReplayOptions, ReplayRecord, database_of, reaches, read_head,
+    replay,
 };
 pub use values::SealedLog;

@@ -61,6 +61,8 @@ pub struct LogConfig {
     pub database: DatabaseId,
     /// How far the MANIFEST has come, so recovery notices if it loses its end.
     pub manifest: Option<NotedManifest>,
+    /// The open that makes it, by a random number: the upper half of the salt. Tells copies of a database apart.
+    pub session: u32,
 }
 
 impl Default for LogConfig {
@@ -74,6 +76,7 @@ impl Default for LogConfig {
             predecessor: None,
             database: DatabaseId::UNKNOWN,
             manifest: None,
+            session: 0,
         }
     }
 }
@@ -144,7 +147,7 @@ impl LogFile {
     pub fn create(vfs: &dyn Vfs, path: &Path, number: FileNumber, config: LogConfig) -> Result<LogFile> {
         let capacity = config.capacity_bytes.clamp(PAGE_BYTES, SEALED / 2).next_multiple_of(PAGE_BYTES);
         let first = config.extent_bytes.clamp(PAGE_BYTES, capacity).next_multiple_of(PAGE_BYTES);
-        let salt = vfs.random_u64();
+        let salt = u64::from(config.session) << 32 | vfs.random_u64() >> 32;
         let backing = Backing::create(vfs, path, config.backing, capacity)?;
         let header = FileHeader {
             version: Version::V2,

@@ -18,6 +18,10 @@ use crate::format::{
 };
 use crate::log_bytes::{Header, LogBytes};
 
+/// Told of a log that another session than the expected one made.
+pub const OF_A_COPY: &str =
+    "this log is of a copy of this database that went its own way: bring back this one's own log";
+
 /// Input to [`replay`] about the WAL.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReplayOptions {
@@ -34,6 +38,8 @@ pub struct ReplayOptions {
     pub later: Frontiers,
     /// The expected database. Not checked if unknown here or in the WAL.
     pub database: DatabaseId,
+    /// The expected session. Not checked if 0.
+    pub session: u32,
 }
 
 /// The end of a WAL after an earlier recovery, from the MANIFEST. Everything before it was whole, and bytes after it
@@ -143,6 +149,8 @@ pub struct LogHead {
     pub database: DatabaseId,
     /// How far the MANIFEST had come when the log was made.
     pub manifest: Option<NotedManifest>,
+    /// The open that made the log ([`LogConfig::session`](crate::LogConfig::session)).
+    pub session: u32,
 }
 
 /// Reads the head of the WAL at `path`. All defaults for an unused WAL.
@@ -164,7 +172,8 @@ pub fn read_head(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<LogHe
         known.synced = known.synced.max(known.published);
     }
     let predecessor = Some(FileNumber(header.predecessor)).filter(|number| number.0 != 0);
-    Ok(LogHead { frontiers: known, predecessor, database: header.database, manifest: header.manifest })
+    let (database, manifest, session) = (header.database, header.manifest, header.session());
+    Ok(LogHead { frontiers: known, predecessor, database, manifest, session })
 }
 
 /// The database of the WAL at `path`, from its header alone. Unknown for an unused WAL.
@@ -229,16 +238,19 @@ impl Replay {
             Header::Bad(bad) => Err(bad.error()),
             Header::Valid(header) => {
                 let checked = header.check_number(self.options.number);
-                checked.and_then(|()| self.check_database(header.database)).map(|()| Some(header))
+                checked.and_then(|()| self.check_owner(&header)).map(|()| Some(header))
             }
         };
         checked.map_err(|e| e.at_path(&self.path).at_offset(0))
     }
 
-    fn check_database(&self, found: DatabaseId) -> Result<()> {
-        let own = self.options.database;
-        if !found.is_another_than(own) {
+    fn check_owner(&self, header: &FileHeader) -> Result<()> {
+        let (found, own, session) = (header.database, self.options.database, self.options.session);
+        if !found.is_another_than(own) && (session == 0 || session == header.session()) {
             return Ok(());
+        }
+        if !found.is_another_than(own) {
+            return Err(Error::invalid_argument(OF_A_COPY));
         }
         let what = format!(
             "this log is of the database {found}, not of {own}; give each database a directory for its logs (wal_dir), and \

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::vfs::RealVfs;
 use testkit::engine::{
     Db, ErrorKind, FamilyOptions, IngestMode, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteOptions,
@@ -257,7 +258,7 @@ fn a_restore_is_refused_where_what_kept_logs_name_is_not_there() {
 
 /// The logs of another history, whose tables have the numbers of the backup's.
 #[test]
-fn a_restore_is_refused_where_the_backup_has_a_table_of_the_same_number() {
+fn a_restore_is_refused_where_logs_are_of_another_history() {
     let mut other = Place::backed_up(options());
     for _ in 0..40 {
         other.ingest("other", IngestMode::Flushable);
@@ -275,7 +276,7 @@ fn a_restore_is_refused_where_the_backup_has_a_table_of_the_same_number() {
     let before = place.files();
     let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
     let error = other.engine().restore(2, place.path("db"), &keep).unwrap_err();
-    assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("same number"), "{error}");
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("another way"), "{error}");
     assert_eq!(place.files(), before);
     place.check("the database is as it was");
 }
@@ -597,6 +598,74 @@ fn no_logs_are_kept_that_went_another_way_than_the_backup() {
     place.put("later", 1);
     place.db.close().unwrap();
     place.check_refused("went another way");
+}
+
+/// The copy came as far as the backup, and flushed nothing. A snapshot may be of the session in which the backup was made.
+#[test]
+fn no_logs_are_kept_of_a_copy_that_came_as_far() {
+    for is_copied_while_open in [false, true] {
+        let mut place = Place::in_dir(tempfile::tempdir().unwrap(), options());
+        place.put("first", 1);
+        if !is_copied_while_open {
+            place.db.close().unwrap();
+        }
+        copy_all(&place.path("db"), &place.path("copy"));
+        if !is_copied_while_open {
+            place.reopen();
+        }
+        place.put("of the original", 1);
+        place.engine().create_new_backup(&place.db, true).unwrap();
+        place.db.close().unwrap();
+        std::fs::remove_dir_all(place.path("db")).unwrap();
+        std::fs::rename(place.path("copy"), place.path("db")).unwrap();
+        for key in ["copy's", "copy's next", "copy's last"] {
+            place.reopen();
+            place.put(key, 1);
+        }
+        place.check_refused("went another way");
+    }
+}
+
+/// Logs and large batches of one name, of two copies that went on apart.
+#[test]
+fn log_of_a_copy_is_never_replayed() {
+    for (end, value_bytes) in [(".splog", 1), (".spbatch", 64 << 10)] {
+        let mut place = Place::in_dir(tempfile::tempdir().unwrap(), options());
+        place.put("before", 1);
+        place.db.close().unwrap();
+        copy_all(&place.path("db"), &place.path("copy"));
+        place.reopen();
+        place.put("own", value_bytes);
+        place.db.close().unwrap();
+        let copy = Db::open(place.path("copy"), &place.options).unwrap();
+        let value = vec![b'c'; value_bytes];
+        copy.put(&copy.default_family(), b"own", &value, &WriteOptions::default()).unwrap();
+        copy.close().unwrap();
+        let own = place.last_file(end);
+        std::fs::copy(&own, place.path("aside")).unwrap();
+        std::fs::copy(place.path("copy").join(own.file_name().unwrap()), &own).unwrap();
+
+        let error = Db::open(place.path("db"), &place.options).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Corruption);
+        assert!(error.message().contains("a copy of this database") && error.path() == Some(&own), "{error}");
+        assert!(!check(&place.path("db"), &CheckOptions::default(), &mut |_| {}).unwrap().is_whole());
+        let (mut salvage, salvaged) = (place.options.clone(), place.path("salvaged"));
+        salvage.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+        copy_all(&place.path("db"), &salvaged);
+        let db = Db::open(&salvaged, &salvage).unwrap();
+        assert!(!db.recovery_doubts().is_empty());
+        assert_eq!(db.get(&db.default_family(), b"own", &ReadOptions::default()).unwrap(), None);
+        db.close().unwrap();
+
+        copy_all(&place.path("db"), &place.path("repaired"));
+        let report = testkit::engine::repair(place.path("repaired"), &place.options).unwrap();
+        assert!(!report.doubts.is_empty() && !report.logs.is_empty(), "{report:?}");
+        let kept = place.path("repaired").join("lost").join(own.file_name().unwrap());
+        assert_eq!(std::fs::read(kept).unwrap(), std::fs::read(&own).unwrap());
+
+        std::fs::copy(place.path("aside"), &own).unwrap();
+        place.check("with its own log again");
+    }
 }
 
 /// A log that nothing names may be anybody's. The newest one may have writes.

@@ -50,6 +50,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         listeners: Vec::new(),
         db_id: "id".into(),
         session_id: "AAAAAAAAAAAAAAAAAAAA".into(),
+        sessions: Vec::new(),
         dir_sync_failed: std::sync::atomic::AtomicBool::new(false),
         recovery_doubts: Default::default(),
         kept_look: Default::default(),

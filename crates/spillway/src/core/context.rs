@@ -31,6 +31,7 @@ use crate::queue::flushable::{HeldMemtable, MemtableMaking, QueuedMemtable};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
 use crate::version::numbers::FileNumbers;
+use crate::version::session::Session;
 use crate::version::table_file::FileMeta;
 
 /// Environment of the database, shared by all jobs and threads.
@@ -71,6 +72,8 @@ pub struct Context {
     pub db_id: String,
     /// Twenty base-36 characters, new at every open. Tables' unique ids combine it with the file number.
     pub session_id: String,
+    /// The opens for writing, this one last.
+    pub sessions: Vec<Session>,
     /// A job's directory sync failed: names made by other jobs may be lost too (D4).
     pub dir_sync_failed: AtomicBool,
     /// Keys that recovery could not bring back for certain.
@@ -130,6 +133,7 @@ impl Context {
 
     pub(crate) fn log_setup(&self) -> LogSetup {
         LogSetup {
+            session: self.sessions.last().map_or(0, |session| session.id),
             vfs: self.vfs.clone(),
             statistics: self.statistics.clone(),
             dir: self.log_dir(),

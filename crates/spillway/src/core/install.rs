@@ -366,6 +366,7 @@ impl Installer {
             log_frontiers: Some(self.core.logs.known_frontiers()),
             log_dir,
             home,
+            sessions: self.core.context.sessions.clone(),
             options_file: Some(self.core.context.options_file()).filter(|number| number.0 > 0),
             families: state.families.values().map(family).collect(),
         }

@@ -94,6 +94,8 @@ pub(crate) struct LogSetup {
     pub dir: PathBuf,
     /// Id of the owning database.
     pub database: DatabaseId,
+    /// Of this open.
+    pub session: u32,
     pub numbers: Arc<FileNumbers>,
     pub backing: LogBacking,
     pub file_bytes: u64,
@@ -210,6 +212,7 @@ impl Logs {
             predecessor: self.live.lock().last().filter(|_| file_type == FileType::Log),
             database: self.setup.database,
             manifest: NotedManifest::from_word(self.manifest.load(Ordering::Acquire)),
+            session: self.setup.session,
             ..LogConfig::default()
         };
         let path = self.setup.dir.join(file_name::format(file_type, number));

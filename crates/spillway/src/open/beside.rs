@@ -136,6 +136,7 @@ impl Opening<'_> {
             log_frontiers: None,
             log_dir: LOG_DIR_OF_COPY.to_owned(),
             home: String::new(),
+            sessions: recovered.sessions.clone(),
             options_file: Some(manifest), // as the copy names its own
             families: self.families.values().map(family).collect(),
         };

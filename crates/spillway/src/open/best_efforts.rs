@@ -292,8 +292,9 @@ fn look_at_logs(
     point: &mut Point,
     options: &OpenOptions,
 ) -> Result<FoundLogs> {
-    let noted = NotedLogs { row: point.log_row(), frontiers: point.last.log_frontiers };
+    let (row, frontiers) = (point.log_row(), point.last.log_frontiers);
     let recovered = &mut point.recovered;
+    let noted = NotedLogs { row, frontiers, ..recovered.noted_logs() };
     let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
     let own = log_owner(vfs, dir, Some(recovered));
     let row = row::find(vfs, log_dir, own, noted, head)?;

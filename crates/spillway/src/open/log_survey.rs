@@ -107,7 +107,7 @@ pub(crate) fn queued_files(
     let survey = LogSurvey::of(vfs, log_dir, own, Some(recovered), true)?;
     let shares = survey.ingests.iter().flat_map(|record| &record.families);
     let tables = shares.flat_map(|share| share.layers.iter().flatten()).map(|table| table.meta.number).collect();
-    let batches = survey.lost_batches(vfs, log_dir, own, |id| recovered.flushed_through(id));
+    let batches = survey.lost_batches(vfs, log_dir, own, Some(recovered), |id| recovered.flushed_through(id));
     let lacks_batch = batches.iter().any(|(_, error)| error.is_not_found());
     Ok(QueuedFiles { tables, lacks_batch })
 }
@@ -151,6 +151,8 @@ impl LogSurvey {
         if is_rocksdbs {
             (found.logs, found.missing, found.manifest) = Default::default();
         }
+        let of_copies = found.missing.iter().filter(|log| log.is_replaced_by_copys());
+        survey.left_out.extend(of_copies.map(|log| dir.join(file_name::format(FileType::Log, log.number))));
         let let_go = old.and_then(Recovered::let_go_through);
         let reads_on =
             reads_on || found.missing.iter().any(|log| !was_let_go(vfs, dir, log.number, &found.logs, let_go));
@@ -242,13 +244,15 @@ impl LogSurvey {
         vfs: &dyn Vfs,
         dir: &Path,
         own: DatabaseId,
+        old: Option<&Recovered>,
         flushed_through: impl Fn(FamilyId) -> Option<SeqNo>,
     ) -> Vec<(PathBuf, Error)> {
         let is_past =
             |batch: &&FoundBatch| self.ends.iter().any(|end| end.log == batch.log && end.end_offset <= batch.offset);
         let counted = self.large_batches.iter().filter(|batch| !is_past(batch)).map(|batch| &batch.record);
         let needed = counted.filter(|record| record.is_needed(&flushed_through));
-        let read = |record: &LargeBatchRecord| record.read(vfs, dir, own, &mut |_| Ok(())).err();
+        let owner = |number| (own, old.map_or(0, |old| old.session_of(number)));
+        let read = |record: &LargeBatchRecord| record.read(vfs, dir, owner(record.file), &mut |_| Ok(())).err();
         needed.filter_map(|record| Some((record.path(dir), read(record)?))).collect()
     }
 

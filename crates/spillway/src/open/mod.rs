@@ -48,6 +48,7 @@ use crate::version::numbers::FileNumbers;
 use crate::version::purge::PurgeQueue;
 use crate::version::recover::{self, Recovered};
 use crate::version::replay::RecoveredFamily;
+use crate::version::session::{self, Session};
 use crate::version::table_file::TableFile;
 use crate::version::table_store::OpenSlots;
 
@@ -323,6 +324,11 @@ impl<'a> Opening<'a> {
             db_id = new_identity();
             recovered.options_file = None; // the stored options have the old id
         }
+        let mut sessions = recovered.sessions.clone();
+        if !options.read_only {
+            let (from, after) = (recovered.next_file, recovered.last_seq);
+            session::begin(&mut sessions, Session { id: vfs.random_u64() as u32 | 1, from, after });
+        }
         let tasks = Tasks::new(options.read_only || vfs.runs_inline());
         let numbers = Arc::new(FileNumbers::starting_at(recovered.next_file));
         let own = || options.db.statistics.then(|| Arc::new(Statistics::new()));
@@ -366,6 +372,7 @@ impl<'a> Opening<'a> {
             info_log: info_log.clone(),
             db_id,
             session_id: ids::new_session(&*vfs),
+            sessions,
             dir_sync_failed: AtomicBool::new(false),
             recovery_doubts: Doubts::default(),
             kept_look: KeptLook::default(),

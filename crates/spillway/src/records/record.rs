@@ -143,7 +143,7 @@ impl LargeBatchRecord {
         self.families.iter().any(needs)
     }
 
-    /// Calls `see` with the batch in the file. Returns the end of the batch's record.
+    /// Calls `see` with the batch in the file, which the database's session made; 0: any session. Returns the end of the batch's record.
     ///
     /// # Errors
     /// `Corruption`: the file is damaged, holds anything but the batch, or is missing ([`Error::is_not_found`]).
@@ -151,13 +151,13 @@ impl LargeBatchRecord {
         &self,
         vfs: &dyn Vfs,
         log_dir: &Path,
-        database: DatabaseId,
+        (database, session): (DatabaseId, u32),
         see: &mut dyn FnMut(BatchReader<'_>) -> Result<()>,
     ) -> Result<u64> {
         let path = self.path(log_dir);
         // Synced before its commit record was written: the whole file must exist.
         let (number, mode) = (self.file, WalRecoveryMode::AbsoluteConsistency);
-        let options = ReplayOptions { number, mode, database, ..ReplayOptions::default() };
+        let options = ReplayOptions { number, mode, database, session, ..ReplayOptions::default() };
         let mut batches = 0;
         let end = log::replay(vfs, &path, &options, &mut |held| {
             batches += 1;

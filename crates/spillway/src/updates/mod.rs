@@ -203,8 +203,10 @@ impl LogCursor {
             read = Some(Update::of(large.first, &batch));
             Ok(())
         };
-        let found = match large.read(dirs.vfs, &dirs.dir, dirs.own, &mut see) {
-            Err(error) if error.is_not_found() => large.read(dirs.vfs, &dirs.dir.join(ARCHIVE_DIR), dirs.own, &mut see),
+        let found = match large.read(dirs.vfs, &dirs.dir, (dirs.own, 0), &mut see) {
+            Err(error) if error.is_not_found() => {
+                large.read(dirs.vfs, &dirs.dir.join(ARCHIVE_DIR), (dirs.own, 0), &mut see)
+            }
             found => found,
         };
         let lost = |error: Error| match error.is_not_found() {

@@ -10,6 +10,7 @@ use super::edit::VersionEdit;
 use super::file_name::{self, FileType};
 use super::manifest_copy::Comparison;
 use super::recover::read_edits_from;
+use super::session::Session;
 use super::table_file::FileMeta;
 
 /// Calls `line` with each edit of the MANIFEST at `path`, then with warnings about a cut-off end, prefixed by `#`. Compares it
@@ -122,6 +123,9 @@ fn write_numbers(f: &mut fmt::Formatter<'_>, edit: &VersionEdit) -> fmt::Result 
     }
     if let Some(home) = &edit.home {
         write!(f, ", of the database in {home:?}")?;
+    }
+    for Session { id, from, after } in edit.sessions.iter().flatten() {
+        write!(f, ", session {id:08x} from file {} on, after {after}", from.0)?;
     }
     write_field(f, "options file", &edit.options_file)?;
     for seq in &edit.linked_ingests {

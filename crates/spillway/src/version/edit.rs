@@ -3,6 +3,7 @@
 use base::{FamilyId, FileNumber, SeqNo};
 use log::{FILE_HEADER_BYTES, Frontiers, KnownEnd};
 
+use super::session::Session;
 use super::table_file::FileMeta;
 
 /// WAL directory of a checkpoint: its logs lie beside its tables. It has its original's id, and logs elsewhere with this id are the
@@ -64,17 +65,21 @@ impl LogRow {
 }
 
 /// Knowledge of the logs in a MANIFEST: recovery notices a missing log, and a log that lost its end.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct NotedLogs {
     /// The live WAL range.
     pub row: Option<LogRow>,
     /// How far the logs were synced and published.
     pub frontiers: Frontiers,
+    /// The opens for writing that made them.
+    pub sessions: Vec<Session>,
+    /// The MANIFEST's number.
+    pub manifest: FileNumber,
 }
 
 /// One change. A field that is `None` or empty leaves the state as it is. Some fields hold for the whole database,
 /// whatever `family` says: next file, last number, largest family, log to keep, database id, fence, log ends, log row,
-/// log frontiers, log directory, OPTIONS file.
+/// log frontiers, log directory, sessions, OPTIONS file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VersionEdit {
     /// The family that the edit is about.
@@ -129,6 +134,8 @@ pub struct VersionEdit {
     pub log_dir: Option<String>,
     /// Beside a `log_dir` of its own: the database's directory. Another one with this MANIFEST is a copy of its files.
     pub home: Option<String>,
+    /// The database's opens for writing, oldest first, in place of those noted before.
+    pub sessions: Option<Vec<Session>>,
     /// The last OPTIONS file: one with this or a larger number is there, or it is lost.
     pub options_file: Option<FileNumber>,
     /// Ingests above T with tables already linked. Replay skips these numbers; they are forgotten once T passes them
@@ -156,6 +163,7 @@ impl VersionEdit {
             || self.log_frontiers.is_some()
             || self.log_dir.is_some()
             || self.home.is_some()
+            || self.sessions.is_some()
             || self.options_file.is_some()
             || !self.linked_ingests.is_empty()
             || self.added.iter().any(|(_, meta)| meta.is_virtual())

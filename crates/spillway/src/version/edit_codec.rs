@@ -10,6 +10,7 @@ use log::{Frontiers, Position};
 
 use super::edit::{LogEnd, LogRow, VersionEdit};
 use super::file_meta_codec::{self, Form, decode_internal_key, decode_level, decode_number, decode_seq, text};
+use super::session;
 use super::table_file::Backing;
 
 /// RocksDB's tags.
@@ -74,6 +75,8 @@ mod private_tag {
     pub const VALUE_TIMES: u32 = BASE + super::tag::IGNORABLE_BIT + 5;
     /// The database's directory, beside a `LOG_DIR`. Earlier versions pass over it.
     pub const HOME: u32 = BASE + super::tag::IGNORABLE_BIT + 6;
+    /// The opens for writing. Earlier versions pass over it.
+    pub const SESSIONS: u32 = BASE + super::tag::IGNORABLE_BIT + 7;
     /// Follows an added virtual table: its backing file.
     pub const TABLE_BOUNDS: u32 = BASE + 6;
 }
@@ -151,6 +154,9 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
     }
     if let Some(home) = &edit.home {
         put_tagged_bytes(out, private_tag::HOME, &name::bytes(home));
+    }
+    if let Some(sessions) = &edit.sessions {
+        put_tagged_bytes(out, private_tag::SESSIONS, &session::encode(sessions));
     }
     if let Some(number) = edit.options_file {
         put_private(out, private_tag::OPTIONS_FILE, &[number.0]);
@@ -272,6 +278,7 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
         }
         private_tag::TABLE_BOUNDS => decode_table_bounds(reader, edit)?,
         private_tag::HOME => edit.home = Some(text(reader.prefixed("directory")?)),
+        private_tag::SESSIONS => edit.sessions = Some(session::decode(reader.prefixed("sessions")?)?),
         private_tag::LOG_DIR => edit.log_dir = Some(text(reader.prefixed("log directory")?)),
         _ => pass_over(tag, reader)?,
     }

@@ -24,6 +24,7 @@ pub mod numbers;
 pub mod purge;
 pub mod recover;
 pub mod replay;
+pub mod session;
 pub mod snapshot;
 pub(crate) mod span;
 pub mod table_file;

@@ -20,6 +20,7 @@ use super::file_name::{self, FileType};
 use super::manifest::manifest_path;
 use super::manifest_copy::{self, Comparison};
 use super::replay::{RecoveredFamily, Replay, RocksdbLogs};
+use super::session::{self, Session};
 use super::table_file::FileMeta;
 use super::table_store::TableStore;
 use super::tail::{self, Stop};
@@ -61,6 +62,8 @@ pub struct Recovered {
     pub log_dir: Option<String>,
     /// The database's directory at that open, noted beside a `log_dir` elsewhere.
     pub home: Option<String>,
+    /// The opens for writing, oldest first; empty: of earlier versions, or not known.
+    pub sessions: Vec<Session>,
     /// Number of the last OPTIONS file; `None`: nothing tells it.
     pub options_file: Option<FileNumber>,
     /// The database's id.
@@ -373,8 +376,14 @@ impl Recovered {
     }
 
     /// What the MANIFEST knows of our logs.
+    /// The session that made the log or large batch `number`; 0: not known.
+    pub(crate) fn session_of(&self, number: FileNumber) -> u32 {
+        session::of_log(&self.sessions, number).unwrap_or_default()
+    }
+
     pub(crate) fn noted_logs(&self) -> NotedLogs {
-        NotedLogs { row: self.log_row, frontiers: self.log_frontiers }
+        let (sessions, manifest) = (self.sessions.clone(), self.manifest);
+        NotedLogs { row: self.log_row, frontiers: self.log_frontiers, sessions, manifest }
     }
 
     /// No log of ours is needed any more, and none is missed.

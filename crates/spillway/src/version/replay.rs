@@ -9,6 +9,7 @@ use super::builder::refused;
 use super::edit::{FENCE_VERSION, LogEnd, LogRow, VersionEdit};
 use super::file_name::{self, FileType};
 use super::recover::Recovered;
+use super::session::Session;
 use super::table_file::FileMeta;
 
 /// The name of the family present in every database.
@@ -237,6 +238,7 @@ pub(crate) struct Replay {
     is_writers: bool,
     log_dir: Option<String>,
     home: Option<String>,
+    sessions: Vec<Session>,
     options_file: Option<FileNumber>,
     warnings: Vec<String>,
     /// For a damaged MANIFEST: edits are missing, so contradictions between edits and state are tolerated.
@@ -394,6 +396,9 @@ impl Replay {
         if let Some(dir) = &edit.log_dir {
             (self.log_dir, self.home) = (Some(dir.clone()), edit.home.clone());
         }
+        if let Some(sessions) = &edit.sessions {
+            self.sessions.clone_from(sessions);
+        }
         self.options_file = self.options_file.max(edit.options_file);
         Ok(())
     }
@@ -474,6 +479,7 @@ impl Replay {
             is_writers: self.is_writers,
             log_dir: self.log_dir,
             home: self.home,
+            sessions: self.sessions,
             options_file: self.options_file,
             db_id: self.db_id,
             fenced: self.fence.is_some(),

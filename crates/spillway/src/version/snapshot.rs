@@ -6,6 +6,7 @@ use base::{FamilyId, FileNumber, SeqNo};
 use log::Frontiers;
 
 use super::edit::{LogEnd, LogRow, VersionEdit};
+use super::session::Session;
 use super::version::Version;
 
 /// Tables in one edit of a snapshot. Bounds a record to some tens of KiB, and below the 4 GiB limit even with two keys
@@ -45,6 +46,8 @@ pub struct ManifestSnapshot {
     pub log_dir: String,
     /// The database's directory, where `log_dir` is another one; else empty.
     pub home: String,
+    /// The opens for writing.
+    pub sessions: Vec<Session>,
     /// Number of the last OPTIONS file.
     pub options_file: Option<FileNumber>,
     /// Live families, the default one first.
@@ -82,6 +85,7 @@ impl ManifestSnapshot {
             log_frontiers: self.log_frontiers.filter(|_| fenced),
             log_dir: fenced.then(|| self.log_dir.clone()),
             home: Some(self.home.clone()).filter(|home| fenced && !home.is_empty()),
+            sessions: Some(self.sessions.clone()).filter(|sessions| fenced && !sessions.is_empty()),
             options_file: self.options_file.filter(|_| fenced),
             ..VersionEdit::default()
         };

@@ -30,6 +30,7 @@ use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::absolute;
 use crate::version::recover::{self, Recovered, table_path};
+use crate::version::session::Session;
 use crate::version::table_file::FileMeta;
 
 /// Why a state is not restored beside logs of the other kind, which no open replays over it.
@@ -70,6 +71,8 @@ pub(super) struct Kept {
     tables: BTreeSet<FileNumber>,
     /// A restore that begins again finds the same.
     pub reached: LogsEnd,
+    /// Of the database that was there; empty: not known.
+    pub sessions: Vec<Session>,
 }
 
 impl Kept {
@@ -120,18 +123,17 @@ impl Kept {
                 None => reader.find_existing()?,
             };
             reader.check_families()?;
+            reader.check_same_way()?;
             if !has_logs {
                 reader.read_rocksdb_logs()?;
                 reader.check_no_unnumbered_ingest(orders)?;
                 reader.read_logs()?;
-                check_numbers_differ(&reader.tables, places, backup)?;
                 reader.tell_families_of_logs();
-                reader.check_same_way()?;
             }
             reader.check_reaches(wanted, has)
         };
         read().map_err(|error| refusal(backup, error))?;
-        Ok(Kept { tables: reader.tables, reached: reader.reached })
+        Ok(Kept { tables: reader.tables, reached: reader.reached, sessions: reader.recovered.sessions })
     }
 }
 
@@ -221,19 +223,6 @@ fn check_no_logs_are_there(vfs: &dyn Vfs, places: &Places, backup: &Backup) -> R
                 backup.id
             );
             Err(Error::invalid_argument(what).at_path(&places.logs))
-        }
-        None => Ok(()),
-    }
-}
-
-/// # Errors
-/// `InvalidArgument`: a table of the backup would replace a kept one.
-fn check_numbers_differ(kept: &BTreeSet<FileNumber>, places: &Places, backup: &Backup) -> Result<()> {
-    let names: BTreeSet<String> = kept.iter().map(|number| file_name::format(FileType::Table, *number)).collect();
-    match backup.meta.files.iter().map(|file| file.path.database_name()).find(|name| names.contains(name)) {
-        Some(name) => {
-            let what = "the logs ingest a table, and the backup has another one of the same number";
-            Err(Error::invalid_argument(what).at_path(places.db.join(name)))
         }
         None => Ok(()),
     }
@@ -342,20 +331,19 @@ impl Reader<'_> {
         }
     }
 
-    /// The existing database came after the backup: it has come as far as all tables of the backup, and has no other table of one's
-    /// number.
+    /// The existing database came after the backup: it went through the backup's session, and through the backup's last write in it.
+    /// From here on its sessions tell whose logs are there. Without it nothing does.
     ///
     /// # Errors
     /// `InvalidArgument`: it did not. A snapshot of the file system was brought back, or it is a copy that went its own way.
-    fn check_same_way(&self) -> Result<()> {
-        let Some(existing) = self.existing.as_ref().filter(|existing| existing.fenced) else { return Ok(()) };
-        let ids: BTreeMap<_, _> = existing.tables().map(|meta| (meta.number, meta.unique_id)).collect();
-        let is_foreign = |meta: &FileMeta| {
-            let id = ids.get(&meta.number).copied().flatten();
-            let is_another = id.is_some() && meta.unique_id.is_some() && id != meta.unique_id;
-            is_another || meta.largest_seq > existing.last_seq
-        };
-        if !self.recovered.tables().any(is_foreign) {
+    fn check_same_way(&mut self) -> Result<()> {
+        let there = self.existing.as_ref().map_or_else(Vec::new, |existing| existing.sessions.clone());
+        let of_backup = std::mem::replace(&mut self.recovered.sessions, there);
+        let Some((existing, last)) = self.existing.as_ref().zip(of_backup.last()) else { return Ok(()) };
+        let mut since = existing.sessions.iter().skip_while(|session| session.id != last.id);
+        let came_to = since.next().map(|_| since.next().map_or(existing.last_seq, |next| next.after));
+        let is_later = |meta: &FileMeta| came_to.is_none_or(|came_to| meta.largest_seq > came_to);
+        if existing.sessions.is_empty() || (came_to.is_some() && !self.recovered.tables().any(is_later)) {
             return Ok(());
         }
         let what = "the database that is there went another way than the backup's (a snapshot of the file system that was brought back, \
@@ -596,7 +584,8 @@ impl Reader<'_> {
         if !record.is_needed(|family| self.recovered.flushed_through(family)) {
             return Ok(());
         }
-        match record.read(self.vfs, &self.places.logs, self.own(), &mut |_| Ok(())) {
+        let owner = (self.own(), self.recovered.session_of(record.file));
+        match record.read(self.vfs, &self.places.logs, owner, &mut |_| Ok(())) {
             Err(error) if error.is_not_found() => {
                 let what = "the file of a large batch is missing, which was flushed since";
                 Err(Error::corruption(what).at_path(record.path(&self.places.logs)))

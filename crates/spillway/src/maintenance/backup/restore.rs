@@ -519,6 +519,7 @@ fn tell_place(
         home: Some(home).filter(|home| !home.is_empty()),
         log_dir: Some(logs),
         log_frontiers: kept.and_then(Kept::frontiers),
+        sessions: kept.map(|kept| kept.sessions.clone()),
         ..VersionEdit::default()
     };
     let path = manifest_path(&places.db, manifest);

@@ -136,7 +136,7 @@ impl Check<'_> {
         let (number, later) = (log.number, log.later);
         let known_end = self.recovered.log_ends.iter().find(|end| end.log == number).map(LogEnd::known);
         let (mode, database) = (WalRecoveryMode::PointInTime, self.database());
-        let options = ReplayOptions { number, mode, known_end, from: None, later, database };
+        let options = ReplayOptions { number, mode, known_end, from: None, later, database, session: 0 };
         let vfs = self.options.vfs.clone();
         let end = log::replay(&*vfs, path, &options, &mut |record| {
             let numbers = self.check_record(&record, is_left_out);
@@ -211,9 +211,10 @@ impl Check<'_> {
         if !large.is_needed(|family| self.recovered.flushed_through(family)) {
             return Ok(()); // the file may be gone
         }
-        let (vfs, dir, database) = (self.options.vfs.clone(), self.log_dir().to_owned(), self.database());
+        let (vfs, dir) = (self.options.vfs.clone(), self.log_dir().to_owned());
+        let owner = (self.database(), self.recovered.session_of(large.file));
         large
-            .read(&*vfs, &dir, database, &mut |batch| check_batch(&mut self.report, &mut self.largest_family, batch))
+            .read(&*vfs, &dir, owner, &mut |batch| check_batch(&mut self.report, &mut self.largest_family, batch))
             .map(drop)
     }
 

@@ -234,7 +234,8 @@ impl<'a> Repairing<'a> {
     fn note_lost_batches(&mut self) {
         let known = &self.families.known;
         let flushed_through = |id| known.get(&id).map(|family| family.flushed_through.unwrap_or_default());
-        for (path, error) in self.logs.lost_batches(&**self.vfs, self.log_dir, self.own, flushed_through) {
+        let old = self.old.recovered.as_ref();
+        for (path, error) in self.logs.lost_batches(&**self.vfs, self.log_dir, self.own, old, flushed_through) {
             let why = if error.is_not_found() { format!("{} is missing", path.display()) } else { error.to_string() };
             let what = format!("{why}: the large batch in it is lost");
             if error.is_not_found() && !self.is_complete {
@@ -309,6 +310,7 @@ impl<'a> Repairing<'a> {
             is_writers: !self.is_complete || old.is_none_or(|old| old.is_writers),
             log_dir: copied.and_then(|copy| copy.log_dir.clone()).or_else(|| Some(self.options.db.wal_dir.clone())),
             home: None,
+            sessions: old.map(|old| old.sessions.clone()).unwrap_or_default(),
             options_file: old.and_then(|old| old.options_file),
             db_id: old.and_then(|old| old.db_id.clone()).or_else(of_logs).or_else(|| self.made_by.clone()),
             fenced: !is_rocksdbs,

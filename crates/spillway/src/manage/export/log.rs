@@ -271,7 +271,7 @@ impl Reading<'_> {
                     return Ok(()); // the file may be gone
                 }
                 let dirs = self.core.archive.dirs();
-                large.read(dirs.vfs, &dirs.dir, dirs.own, &mut |batch| see(large.first, batch)).map(drop)
+                large.read(dirs.vfs, &dirs.dir, (dirs.own, 0), &mut |batch| see(large.first, batch)).map(drop)
             }
             RecordedBatch::Prepared(step) => self.show_step(step, see),
         }

@@ -268,7 +268,8 @@ impl LogReplay<'_> {
             vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
         }
         let mode = self.context.options.wal_recovery_mode;
-        let options = ReplayOptions { number, mode, known_end, from, later: log.later, database: self.database() };
+        let database = self.database();
+        let options = ReplayOptions { number, mode, known_end, from, later: log.later, database, session: 0 };
         let end = log::replay(&*vfs, &path, &options, &mut |record| {
             let at = Position { log: number, offset: record.offset };
             if record.skipped_bytes > 0 {
@@ -403,9 +404,10 @@ impl LogReplay<'_> {
         if !large.is_needed(|id| self.families.get(&id).map(|family| family.flushed_through)) {
             return self.queue_shares(shares); // the file may be gone
         }
-        let (vfs, dir, database) = (self.context.vfs.clone(), self.context.log_dir(), self.database());
+        let (vfs, dir) = (self.context.vfs.clone(), self.context.log_dir());
+        let owner = (self.database(), self.recovered.session_of(large.file));
         let mut see = |batch: BatchReader<'_>| self.apply_above(shares, large.first, batch);
-        let end_offset = large.read(&*vfs, &dir, database, &mut see)?;
+        let end_offset = large.read(&*vfs, &dir, owner, &mut see)?;
         self.note_replayed(FileType::LargeBatch, large.file, KnownEnd { offset: end_offset, on_disk: true })
     }
 }

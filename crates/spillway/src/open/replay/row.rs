@@ -20,6 +20,7 @@ use crate::version::edit::{LOG_DIR_OF_COPY, NotedLogs};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::manifest_path;
 use crate::version::recover::{Recovered, recover};
+use crate::version::session;
 
 /// The needed logs in a directory.
 #[derive(Default)]
@@ -47,8 +48,17 @@ pub(crate) struct MissingLog {
     pub number: FileNumber,
     /// The log after it; `None` if named by the MANIFEST.
     pub named_by: Option<FileNumber>,
-    /// The foreign database with a log of the same name.
-    pub in_its_place: Option<DatabaseId>,
+    /// The log of the same name.
+    pub in_its_place: Option<InItsPlace>,
+}
+
+/// A log that has the name of a missing one.
+#[derive(Clone, Copy)]
+pub(crate) enum InItsPlace {
+    /// Of another database.
+    OfDatabase(DatabaseId),
+    /// Of a copy of the database's files, which went its own way.
+    OfCopy,
 }
 
 /// Finds the logs of the database `own` in `dir`. Foreign logs count as missing. `read_head` returns a log's record of
@@ -64,17 +74,25 @@ pub(crate) fn find(
     mut read_head: impl FnMut(&Path, FileNumber) -> Result<LogHead>,
 ) -> Result<FoundRow> {
     let oldest = noted.row.map_or(FileNumber(0), |row| row.oldest);
+    // A log of a session after the MANIFEST's is told by the MANIFEST that it notes.
+    let is_later = |head: &LogHead| head.manifest.is_some_and(|manifest| manifest.is_after(noted.manifest));
+    let is_of_copy = |number, head: &LogHead| {
+        let session = session::of_log(&noted.sessions, number);
+        head.database.is_known() && !is_later(head) && session.is_some_and(|session| session != head.session)
+    };
+    let mut of_copies = BTreeSet::new();
     let mut numbers = file_name::numbers_in(vfs, dir, FileType::Log)?;
     numbers.retain(|number| *number >= oldest);
     let (mut heads, mut others) = (BTreeMap::new(), BTreeMap::new());
     for &number in &numbers {
         match read_head(&path_of(dir, number), number) {
             Ok(head) if head.database.is_another_than(own) => drop(others.insert(number, head.database)),
+            Ok(head) if is_of_copy(number, &head) => drop(of_copies.insert(number)),
             head => drop(heads.insert(number, head)),
         }
     }
-    numbers.retain(|number| !others.contains_key(number));
-    let mut missing = BTreeMap::new();
+    numbers.retain(|number| !others.contains_key(number) && !of_copies.contains(number));
+    let mut missing: BTreeMap<_, _> = of_copies.iter().map(|number| (*number, None)).collect();
     let (mut known, mut manifest, mut unnoted) = (noted.frontiers, None, None);
     let mut logs = Vec::with_capacity(numbers.len());
     let named = noted.row.and_then(|row| row.newest.map(|newest| vec![row.oldest, newest])).unwrap_or_default();
@@ -104,7 +122,10 @@ pub(crate) fn find(
         }
     }
     let missing = missing.into_iter();
-    let in_place = |number| others.get(&number).copied();
+    let in_place = |number| match others.get(&number) {
+        Some(database) => Some(InItsPlace::OfDatabase(*database)),
+        None => of_copies.contains(&number).then_some(InItsPlace::OfCopy),
+    };
     let missing =
         missing.map(|(number, named_by)| MissingLog { number, named_by, in_its_place: in_place(number) }).collect();
     Ok(FoundRow { logs, missing, others, manifest, unnoted })
@@ -169,14 +190,22 @@ fn path_of(dir: &Path, number: FileNumber) -> PathBuf {
 }
 
 impl MissingLog {
+    /// Whether its name is that of a log of a copy of the database.
+    pub fn is_replaced_by_copys(&self) -> bool {
+        matches!(self.in_its_place, Some(InItsPlace::OfCopy))
+    }
+
     /// The error for a database with its logs in `dir`.
     pub fn error(&self, dir: &Path) -> Error {
+        if self.is_replaced_by_copys() {
+            return Error::corruption(log::OF_A_COPY).at_path(path_of(dir, self.number));
+        }
         let who = match self.named_by {
             Some(later) => format!("log {later} came after it"),
             None => "the MANIFEST names it".to_owned(),
         };
         let mut what = format!("log {} is missing: {who}, and it can hold what no table has", self.number);
-        if let Some(other) = self.in_its_place {
+        if let Some(InItsPlace::OfDatabase(other)) = self.in_its_place {
             let _ = write!(what, "; the file of its name is of the database {other}: give each its own wal_dir");
         }
         Error::corruption(what).at_path(path_of(dir, self.number))

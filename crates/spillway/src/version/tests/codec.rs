@@ -8,6 +8,7 @@ use super::*;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::edit_codec::{decode_record, encode_record};
 use crate::version::log_life::ValueLog;
+use crate::version::session::Session;
 use crate::version::table_file::Backing;
 
 fn text(random: &mut Random) -> String {
@@ -110,6 +111,9 @@ pub(super) fn random_edit(random: &mut Random) -> VersionEdit {
         log_frontiers: maybe(random, frontiers),
         log_dir: maybe(random, text),
         home: maybe(random, text),
+        sessions: maybe(random, |r| {
+            some(r, |r| Session { id: r.below(1 << 32) as u32, from: number(r), after: seq(r) })
+        }),
         options_file: maybe(random, number),
         linked_ingests: some(random, seq),
     }

@@ -104,6 +104,7 @@ fn snapshot(families: Vec<FamilySnapshot>) -> ManifestSnapshot {
         log_frontiers: None,
         log_dir: String::new(),
         home: String::new(),
+        sessions: Vec::new(),
         options_file: None,
         families,
     }

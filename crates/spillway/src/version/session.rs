@@ -1,0 +1,52 @@
+//! The opens for writing that a database went through: they tell its logs, and its backups, from those of a copy of its
+//! files that went its own way.
+
+use base::coding::{Reader, put_varint32, put_varint64};
+use base::{FileNumber, Result, SeqNo};
+
+use super::file_meta_codec::{decode_number, decode_seq};
+
+/// One open for writing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    /// A random number, never 0. Every log of the session has it in its header.
+    pub id: u32,
+    /// Files of the session have this number or a larger one.
+    pub from: FileNumber,
+    /// The last sequence number of the MANIFEST that the session began with.
+    pub after: SeqNo,
+}
+
+/// Sessions that a MANIFEST keeps. Logs of earlier ones, and backups made in them, are not told from those of copies.
+const KEPT: usize = 100;
+
+/// Adds the session that begins.
+pub fn begin(sessions: &mut Vec<Session>, session: Session) {
+    sessions.drain(..(sessions.len() + 1).saturating_sub(KEPT));
+    sessions.push(session);
+}
+
+/// The id of the session that made the log `number`; `None`: it is not known.
+pub fn of_log(sessions: &[Session], number: FileNumber) -> Option<u32> {
+    sessions.iter().rfind(|session| session.from <= number).map(|session| session.id)
+}
+
+pub(super) fn encode(sessions: &[Session]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for session in sessions {
+        put_varint32(&mut out, session.id);
+        put_varint64(&mut out, session.from.0);
+        put_varint64(&mut out, session.after.0);
+    }
+    out
+}
+
+pub(super) fn decode(field: &[u8]) -> Result<Vec<Session>> {
+    let (mut reader, mut sessions) = (Reader::new(field), Vec::new());
+    while !reader.is_empty() {
+        let id = reader.varint32("session")?;
+        let from = decode_number(&mut reader, "session")?;
+        sessions.push(Session { id, from, after: decode_seq(&mut reader, "session")? });
+    }
+    Ok(sessions)
+}
