@@ -72,7 +72,7 @@ pub struct Context {
     pub db_id: String,
     /// Twenty base-36 characters, new at every open. Tables' unique ids combine it with the file number.
     pub session_id: String,
-    /// The opens for writing, this one last.
+    /// The opens for writing, this one last; a repair's is none.
     pub sessions: Vec<Session>,
     /// A job's directory sync failed: names made by other jobs may be lost too (D4).
     pub dir_sync_failed: AtomicBool,

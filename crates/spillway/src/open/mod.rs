@@ -242,6 +242,11 @@ fn prepare<'a>(dir: &Path, options: &'a OpenOptions, info_log: &Arc<InfoLog>) ->
     if options.secondary.is_some() {
         follow::check_format(&recovered).map_err(|error| error.at_path(dir))?;
     }
+    // A repair, which may not know all logs, begins none.
+    if !options.read_only {
+        let (from, after) = (recovered.next_file, recovered.last_seq);
+        session::begin(&mut recovered.sessions, Session { id: options.vfs.random_u64() as u32 | 1, from, after });
+    }
     let opening = Opening::new(dir, options, recovered, info_log)?;
     doubts.into_iter().for_each(|doubt| opening.context.recovery_doubts.add(doubt));
     Ok(opening)
@@ -324,11 +329,6 @@ impl<'a> Opening<'a> {
             db_id = new_identity();
             recovered.options_file = None; // the stored options have the old id
         }
-        let mut sessions = recovered.sessions.clone();
-        if !options.read_only {
-            let (from, after) = (recovered.next_file, recovered.last_seq);
-            session::begin(&mut sessions, Session { id: vfs.random_u64() as u32 | 1, from, after });
-        }
         let tasks = Tasks::new(options.read_only || vfs.runs_inline());
         let numbers = Arc::new(FileNumbers::starting_at(recovered.next_file));
         let own = || options.db.statistics.then(|| Arc::new(Statistics::new()));
@@ -372,7 +372,7 @@ impl<'a> Opening<'a> {
             info_log: info_log.clone(),
             db_id,
             session_id: ids::new_session(&*vfs),
-            sessions,
+            sessions: recovered.sessions.clone(),
             dir_sync_failed: AtomicBool::new(false),
             recovery_doubts: Doubts::default(),
             kept_look: KeptLook::default(),

@@ -25,6 +25,12 @@ pub(crate) fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(String, Vec<u8
     }
 }
 
+/// Whether RocksDB's stored options are those of a database whose transactions can be prepared. Its plain writes look like any other's.
+pub(crate) fn may_prepare(vfs: &dyn Vfs, dir: &Path) -> bool {
+    let stored = newest(vfs, dir).ok().flatten();
+    stored.is_some_and(|(_, text)| text.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == b"allow_2pc=true"))
+}
+
 /// The number of an OPTIONS file.
 pub(crate) fn number_of(name: &str) -> FileNumber {
     file_name::parse(name).map_or(FileNumber(0), |(_, number)| number)

@@ -311,7 +311,8 @@ fn restored_database_has_its_identity_and_the_copy_of_its_manifest() {
         let number = current.trim_end().strip_prefix("MANIFEST-").unwrap();
         let (manifest, copied) = (format!("/restored/MANIFEST-{number}"), format!("/restored/{number}.spmanifest"));
         assert_eq!(file(&vfs, &manifest), file(&vfs, &copied));
-        assert_eq!(file(&vfs, "/restored/IDENTITY"), file(&vfs, &format!("{DIR}/IDENTITY")));
+        let id = file(&vfs, "/restored/IDENTITY");
+        assert!(id.len() == 36 && file(&vfs, &manifest).windows(36).any(|bytes| bytes == id), "an id of its own");
         let mut options = options(&vfs);
         options.db.wal_dir = wal_dir.to_owned();
         vfs.remove_file(Path::new(&manifest)).unwrap();

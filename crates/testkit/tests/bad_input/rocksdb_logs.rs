@@ -102,6 +102,15 @@ fn a_salvage_doubts_what_a_damaged_log_held() {
     assert!(!leaves_doubts(&database(behind_the_last, false)), "it is whole");
     assert!(leaves_doubts(&database(behind_the_last, true)));
     assert!(!leaves_doubts(&database(|batches| batches.last().unwrap().0, true)), "the history goes on there");
+    // A prepare takes no number: of a database that can have one, the damaged record may have been it.
+    let vfs = database(|batches| batches.last().unwrap().0, true);
+    let stored = vfs.read_dir(Path::new(DIR)).unwrap().into_iter().rfind(|name| name.starts_with("OPTIONS")).unwrap();
+    let stored = Path::new(DIR).join(stored);
+    let options = String::from_utf8(vfs.read_file(&stored).unwrap()).unwrap();
+    let prepares = options.replace("allow_2pc=false", "allow_2pc=true");
+    assert_ne!(options, prepares);
+    vfs.write_file(&stored, prepares.as_bytes()).unwrap();
+    assert!(leaves_doubts(&vfs));
     let vfs = database(behind_the_last, true);
     vfs.remove_file(&log(20)).unwrap();
     assert!(leaves_doubts(&vfs), "nothing tells that the last record was not written whole");

@@ -11,11 +11,11 @@ use vfs::IoClass;
 
 use super::{Check, CheckReport};
 use crate::batch::BatchReader;
-use crate::open::log_owner;
 use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
 use crate::open::replay::rocksdb_history::RocksdbHistory;
 use crate::open::replay::rocksdb_logs::{LACKS_STEPS, check_place};
 use crate::open::replay::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
+use crate::open::{log_owner, options_file};
 use crate::records::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::records::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 use crate::records::two_phase_record::{Step, TransactionRecord, check_same, commit_without_prepare, prepared_twice};
@@ -104,7 +104,7 @@ impl Check<'_> {
         let path = |log| self.log_dir().join(file_name::format(kind, log));
         let parts = history.row.missing(self.recovered).into_iter();
         let mut problems: Vec<_> = parts.map(|part| Error::corruption(part.why).at_path(path(part.log))).collect();
-        let lacking = history.row.lacks_steps(self.recovered);
+        let lacking = history.row.lacks_steps(self.recovered, options_file::may_prepare(self.vfs(), self.dir));
         problems.extend(lacking.map(|log| Error::corruption(LACKS_STEPS).at_path(path(log))));
         problems.extend(history.check_no_family_is_ahead(self.recovered, self.log_dir()).err());
         if let Some(path) = history.lost_from().map(path)

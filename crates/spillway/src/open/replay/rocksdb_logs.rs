@@ -316,7 +316,8 @@ impl LogReplay<'_> {
             let name = file_name::format(FileType::RocksLog, part.log);
             self.doubting().families_of(part.families.iter(), &format!("{name} {}", part.why));
         }
-        if let Some(log) = history.row.lacks_steps(self.recovered) {
+        let may_prepare = options_file::may_prepare(&*self.context.vfs, &self.context.dir);
+        if let Some(log) = history.row.lacks_steps(self.recovered, may_prepare) {
             let name = file_name::format(FileType::RocksLog, log);
             self.doubting().add(Doubt::of_prepared(format!("{name} {LACKS_STEPS}")));
         }

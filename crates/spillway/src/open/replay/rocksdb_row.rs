@@ -344,13 +344,13 @@ impl RocksdbRow {
     }
 
     /// The first log whose damaged part may have had a prepare or a rollback. They take no number, so that none is missing where the
-    /// next record goes on.
-    pub fn lacks_steps(&self, recovered: &Recovered) -> Option<FileNumber> {
+    /// next record goes on. `may_prepare`: by the stored options.
+    pub fn lacks_steps(&self, recovered: &Recovered, may_prepare: bool) -> Option<FileNumber> {
         let next_of = |number: FileNumber| self.logs.range(FileNumber(number.0 + 1)..).next();
         let is_ended =
             |number| next_of(number).is_some_and(|(next, _)| recovered.rocksdb_logs.begun.contains_key(next));
         let lacks = |(number, log): &(&FileNumber, &ReadLog)| log.is_damaged || log.is_torn && is_ended(**number);
-        let damaged = self.logs.iter().filter(|_| self.has_transactions).find(lacks);
+        let damaged = self.logs.iter().filter(|_| self.has_transactions || may_prepare).find(lacks);
         self.damaged_old.or(damaged.map(|(number, _)| *number))
     }
 

@@ -74,11 +74,11 @@ pub(crate) fn find(
     mut read_head: impl FnMut(&Path, FileNumber) -> Result<LogHead>,
 ) -> Result<FoundRow> {
     let oldest = noted.row.map_or(FileNumber(0), |row| row.oldest);
-    // A log of a session after the MANIFEST's is told by the MANIFEST that it notes.
-    let is_later = |head: &LogHead| head.manifest.is_some_and(|manifest| manifest.is_after(noted.manifest));
+    // A log of a session after the MANIFEST's is told by the MANIFEST that it notes. One that notes none can be of an open that was cut
+    // off.
     let is_of_copy = |number, head: &LogHead| {
-        let session = session::of_log(&noted.sessions, number);
-        head.database.is_known() && !is_later(head) && session.is_some_and(|session| session != head.session)
+        let session = session::of_log(&noted.sessions, number).filter(|session| *session != head.session);
+        session.is_some() && head.manifest.is_some_and(|manifest| !manifest.is_after(noted.manifest))
     };
     let mut of_copies = BTreeSet::new();
     let mut numbers = file_name::numbers_in(vfs, dir, FileType::Log)?;
