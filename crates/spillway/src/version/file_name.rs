@@ -109,7 +109,8 @@ pub fn format(file_type: FileType, number: FileNumber) -> String {
 
 /// Parses a file name; `None` for foreign names. Types without a number have number 0.
 ///
-/// Numbers of any width are accepted, as in RocksDB, but only ASCII digits.
+/// Only the name that [`format`] writes: a file with more or fewer zeros would be counted, and not found. RocksDB writes no other,
+/// and reads any.
 pub fn parse(name: &str) -> Option<(FileType, FileNumber)> {
     SHAPES.iter().find_map(|(file_type, shape)| {
         let digits = match shape {
@@ -122,7 +123,8 @@ pub fn parse(name: &str) -> Option<(FileType, FileNumber)> {
 }
 
 fn parse_number(digits: &str) -> Option<FileNumber> {
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+    let is_padded = digits.len() == DIGITS_MIN || (digits.len() > DIGITS_MIN && !digits.starts_with('0'));
+    if !is_padded || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
     digits.parse().ok().filter(|&number| number <= FILE_NUMBER_MAX).map(FileNumber)
@@ -189,6 +191,9 @@ mod tests {
             "99999999999999999999.sst",
             "4611686018427387904.sst",
             "../000001.sst",
+            "12.sst",
+            "00000012.sst",
+            "MANIFEST-0000012",
             "0x10.log",
             "000001.splog ",
         ] {

@@ -69,7 +69,7 @@ impl RocksdbHistory {
         self.row.pass_over(log);
         let what = format!(
             "a batch in the log has number {first}, and the changes before it have those up to {}: the log, or one before it, \
-             is another database's, or an old one in its place; or RocksDB's write policies WritePrepared and WriteUnprepared number so, and their logs \
+             is another database's, or an old one in its place, as RocksDB's best_efforts_recovery leaves it; or RocksDB's write policies WritePrepared and WriteUnprepared number so, and their logs \
              cannot be replayed",
             next.0 - 1
         );
