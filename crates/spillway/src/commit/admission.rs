@@ -51,6 +51,7 @@ impl<'a> Part<'a> {
     }
 
     /// Takes a new view unless the held one has the mutable memtable.
+    #[inline]
     fn refresh_view(&mut self) {
         let is_mutable = |view: &Guard<Arc<ReadView>>| view.mutable.id() == self.family.mutable_id();
         if !self.view.as_ref().is_some_and(is_mutable) {

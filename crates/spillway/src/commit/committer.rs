@@ -67,6 +67,7 @@ impl Committer {
     }
 
     /// [`write`](Self::write), counted; timed if statistics are kept or it is in the sample.
+    #[inline]
     pub(crate) fn write_counted(
         &self,
         batch: &WriteBatch,

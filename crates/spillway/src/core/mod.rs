@@ -416,6 +416,7 @@ impl Core {
     }
 
     /// Runs due background work on the calling thread if the vfs runs inline.
+    #[inline]
     pub fn drive_if_inline(&self) {
         if self.context.vfs.runs_inline() {
             self.drive();

@@ -22,6 +22,7 @@ impl<'a> Unfinished<'a> {
     }
 
     /// The numbered write is in the WAL, and in the memtables or the queues.
+    #[inline]
     pub fn finish(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             self.core.pipeline.finish(ticket);

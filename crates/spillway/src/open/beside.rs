@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 
-use super::Opening;
+use super::opening::Opening;
 use super::reading::{self, Attempt};
 use crate::background::staging::Staging;
 use crate::core::FamilyState;

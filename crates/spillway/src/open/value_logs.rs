@@ -6,7 +6,7 @@ use std::path::Path;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FileNumber, Result};
 
-use super::Opening;
+use super::opening::Opening;
 use crate::core::doubt::Doubt;
 use crate::version::file_name::{self, FileType};
 use crate::version::version::Version;

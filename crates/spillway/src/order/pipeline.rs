@@ -106,6 +106,7 @@ impl Pipeline {
 
     /// Hands out the next slot. `last_seq` is the write's last number; `log_end` is the end of its WAL record, 0
     /// without one. Called under the commit lock, after [`has_room`](Self::has_room); neither waits nor allocates.
+    #[inline]
     pub fn enter(&self, last_seq: SeqNo, log_end: LogPosition, bounds: &[KeyBounds]) -> Ticket {
         let ticket = self.tail.load(Ordering::Relaxed);
         let slot = self.slot(ticket);
@@ -138,6 +139,7 @@ impl Pipeline {
     }
 
     /// Marks the write as logged and inserted, and publishes every write with no unfinished predecessor.
+    #[inline]
     pub fn finish(&self, ticket: Ticket) {
         let slot = self.slot(ticket.0);
         let is_oldest = self.head.load(Ordering::Acquire) == ticket.0;
