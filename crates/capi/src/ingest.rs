@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_uchar};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use spillway::internal::{Family, IngestOptions};
+use spillway::internal::{Family, IngestOptions, IngestProgress, IngestRequest};
 
 use crate::boundary::array::{Array, Count};
 use crate::boundary::settings::settings;
@@ -56,8 +56,16 @@ impl Database {
             return Err(Failure::invalid_argument("external_files[0] is empty"));
         }
         self.tell(&settings.kept);
-        self.db.ingest(family, files, &settings.options).map_err(|error| self.refused(error))?;
-        Ok(())
+        let request = IngestRequest::new(family.clone(), files.to_vec());
+        let options = IngestOptions { value_times: self.stamps().is_some(), ..settings.options.clone() };
+        let prepared = self.db.prepare_ingest(&[request], &options, &IngestProgress::default());
+        let ingested = prepared.and_then(|prepared| {
+            if options.value_times && prepared.files() > 0 {
+                self.db.note_times(family)?;
+            }
+            self.db.commit_ingest(prepared)
+        });
+        ingested.map(drop).map_err(|error| self.refused(error))
     }
 }
 

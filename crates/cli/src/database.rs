@@ -472,7 +472,7 @@ impl FamilyArgs {
         if !self.ttl {
             return;
         }
-        let own = FamilyOptions { value_times: true, ..options.family_or_others(&self.family) };
+        let own = FamilyOptions { value_times: true.into(), ..options.family_or_others(&self.family) };
         if let Some((_, named)) = options.families.iter_mut().find(|(name, _)| *name == self.family) {
             *named = own;
             return;

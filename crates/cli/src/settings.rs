@@ -180,8 +180,8 @@ impl Settings {
             None => return Ok(self),
             Some(DEFAULTS) => {
                 let mut defaults = Settings::default().ignoring_unsupported(self.db.ignore_unsupported_options);
-                let timed = self.families.into_iter().filter(|(_, options)| options.value_times);
-                let only_times = |name| (name, FamilyOptions { value_times: true, ..FamilyOptions::default() });
+                let timed = self.families.into_iter().filter(|(_, options)| *options.value_times);
+                let only_times = |name| (name, FamilyOptions { value_times: true.into(), ..FamilyOptions::default() });
                 defaults.families = timed.map(|(name, _)| only_times(name)).collect();
                 defaults.db.wal_dir = self.db.wal_dir; // where the logs are
                 if let Some(dir) = dir.filter(|_| defaults.db.wal_dir.is_empty()) {
@@ -194,9 +194,10 @@ impl Settings {
                 // A file of another database does not tell how these values are stored. The MANIFEST does, and --ttl.
                 let current = |dir: &Path| dir.join(file_name::format(FileType::Current, FileNumber(0)));
                 let is_there = dir.map_or(Ok(false), |dir| vfs.exists(&current(dir)))?;
-                for (name, options) in &mut read.0.families {
+                let unsaid = |(_, options): &&mut (String, FamilyOptions)| !options.value_times.is_denied();
+                for (name, options) in read.0.families.iter_mut().filter(unsaid) {
                     let known = self.families.iter().find(|(known, _)| known == name);
-                    let or = options.value_times && !is_there;
+                    let or = (*options.value_times && !is_there).into();
                     options.value_times = known.map_or(or, |(_, stored)| stored.value_times);
                 }
                 read

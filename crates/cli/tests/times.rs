@@ -141,6 +141,27 @@ fn ttl_of_options_is_refused_for_plain_values() {
     is_plain("db");
 }
 
+#[test]
+fn times_that_are_noted_are_not_denied() {
+    let place = timed();
+    let is_told = |args: &[&str]| {
+        let told = place.spillway(args).fails();
+        assert!(told.contains("value_times=false") && told.contains("leave value_times out"), "{args:?}: {told}");
+    };
+    std::fs::write(place.path("given.json"), r#"{"CFOptions": {"default": {"value_times": false}}}"#).unwrap();
+    let file = "[Version]\nrocksdb_version=9.8.4\noptions_file_version=1.1\n[DBOptions]\n[CFOptions \"default\"]\nvalue_times=false\n";
+    std::fs::write(place.path("given"), file).unwrap();
+    for given in ["value_times=false", "given.json", "given"] {
+        is_told(&["put", "k", "v", "--db", "db", "--options", given]);
+        is_told(&["scan", "--db", "db", "--options", given]);
+        is_told(&["table", "build", "given", "--format", "kv", "--to", "t", "--for", "db", "--options", given]);
+    }
+    assert_eq!(place.spillway(&["scan", "--db", "db"]).ok(), "rust\t1\n");
+    // It says nothing of a family without times.
+    place.spillway(&["put", "k", "a value", "--db", "plain", "--create", "--options", "value_times=false"]).ok();
+    assert_eq!(place.spillway(&["get", "k", "--db", "plain", "--options", "value_times=false"]).ok(), "a value\n");
+}
+
 /// An export is RocksDB's directory. A takeover of it finds the note again.
 #[test]
 fn export_keeps_the_note() {

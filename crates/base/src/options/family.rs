@@ -20,6 +20,7 @@ use crate::options::string;
 use crate::options::styles::{FifoOptions, UniversalOptions};
 use crate::options::table::TableOptions;
 use crate::options::table_factory::TableFactory;
+use crate::options::value_times::ValueTimes;
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
@@ -135,8 +136,8 @@ option_table! {
     /// carry them. Set by the Rust API's `FamilyOptions::ttl`. 0: never.
     value_ttl_s: u32 = 0, within(0.0, 2147483647.0), Spillway, Fixed;
     /// Each value ends with the second of its write, in four bytes. The MANIFEST notes it, and then it holds for good: give it for a
-    /// family of before such notes, of RocksDB's DBWithTTL.
-    value_times: bool = false, ANY, Spillway, Fixed;
+    /// family of before such notes, of RocksDB's DBWithTTL. `auto` is as noted; `false` is an error where it is noted.
+    value_times: ValueTimes = ValueTimes::AUTO, ANY, Spillway, Fixed;
     /// What tables are written as, with DispatcherTable level by level. RocksDB reads BlockBasedTable alone.
     table_factory: TableFactory = TableFactory::default(), ANY, Spillway, Fixed;
     /// The tables' layout, filters and cache.
@@ -295,6 +296,10 @@ impl FamilyOptions {
         string::check_bounds(&self.table)?;
         string::check_bounds(&self.compression_opts)?;
         string::check_bounds(&self.compaction_options_universal)?;
+        if self.value_ttl_s > 0 && self.value_times.is_denied() {
+            let what = "value_times=false contradicts value_ttl_s: values end with times where they have a ttl; leave value_times out";
+            return Err(Error::invalid_argument(what));
+        }
         if self.compaction_style == CompactionStyle::Universal {
             self.compaction_options_universal.check_beside(self.level0_file_num_compaction_trigger)?;
         }

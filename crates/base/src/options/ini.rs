@@ -99,7 +99,11 @@ impl OptionsFile {
             load.warnings.push(format!("the last line, `{cut}`, is passed over, as by RocksDB: it has no line end"));
         }
         // Files of before `value_times` have the ttl alone.
-        file.families.iter_mut().for_each(|(_, family)| family.value_times |= family.value_ttl_s > 0);
+        for (_, family) in &mut file.families {
+            if family.value_ttl_s > 0 && !family.value_times.is_denied() {
+                family.value_times = true.into();
+            }
+        }
         Ok((file, load.warnings))
     }
 
@@ -160,7 +164,7 @@ impl OptionsFile {
         };
         let (name, value) = match within_ttl(name, value) {
             Some(within) => {
-                family.value_times = true; // the engine brings its own wrappers
+                family.value_times = true.into(); // the engine brings its own wrappers
                 (name, within)
             }
             None => (name, value),

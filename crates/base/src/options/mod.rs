@@ -35,6 +35,7 @@ mod table_kind;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+mod value_times;
 pub mod whole;
 #[cfg(feature = "config")]
 mod yaml;
@@ -63,3 +64,4 @@ pub use suggest::nearest;
 pub use table::TableOptions;
 pub use table_factory::TableFactory;
 pub use table_kind::{AutoSortOptions, TableClass, TableKind, ZipTableOptions};
+pub use value_times::ValueTimes;

@@ -346,13 +346,13 @@ fn options_of_rocksdbs_ttl_databases_tell_that_values_have_times() {
     ] {
         let (file, warnings) = read(line).expect(line);
         let family = file.family("default").expect("named");
-        assert!(family.value_times && warnings.is_empty(), "{line}: {warnings:?}");
+        assert!(*family.value_times && warnings.is_empty(), "{line}: {warnings:?}");
         let merges = family.merge_operator.as_ref().map(|operator| operator.name().to_owned());
         assert_eq!(merges.as_deref(), (line == operator).then_some("UInt64AddOperator"), "{line}");
     }
     let own = "compaction_filter_factory={id=TtlCompactionFilterFactory;user_filter_factory=mine;ttl=3600;}";
     assert!(read(own).expect_err("the program's own").message().contains("no such factory was supplied"));
-    assert!(!read("merge_operator=uint64add").expect("valid").0.family("default").expect("named").value_times);
+    assert!(!*read("merge_operator=uint64add").expect("valid").0.family("default").expect("named").value_times);
 }
 
 #[test]

@@ -38,6 +38,7 @@ impl Database {
         let told = Environment::of_process().apply_to_family(self.db.path(), name, &mut options)?;
         told.iter().for_each(|remark| self.db.note_remark(remark));
         if let Some(stamps) = self.stamps() {
+            check_stamped(name, &options)?;
             stamps.wrap(&mut options, ttl_s, MergeName::RocksDb);
         } else {
             check_unstamped(name, &options)?;
@@ -51,6 +52,15 @@ impl Database {
             _ => self.refused(error),
         })
     }
+}
+
+/// An open with a time to live stamps what it writes, whatever the options say.
+pub fn check_stamped(family: &str, options: &FamilyOptions) -> Result<(), Failure> {
+    if !options.value_times.is_denied() {
+        return Ok(());
+    }
+    let what = "value_times=false: values that are written with a time to live end with times; leave the option out";
+    Err(Failure::invalid_argument(format!("column family \"{family}\", {what}")))
 }
 
 /// Values written without stamps would be damaged ones to whoever removes stamps.

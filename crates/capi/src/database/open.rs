@@ -8,13 +8,13 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use spillway::internal::config::Environment;
 use spillway::internal::options::row::OptionGroup;
-use spillway::internal::options::{CpuPriority, apply_string};
+use spillway::internal::options::{CpuPriority, ValueTimes, apply_string};
 use spillway::internal::{
     DEFAULT_FAMILY, Database as Db, Error, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, RepairReport,
 };
 
 use super::Database;
-use super::families::check_unstamped;
+use super::families::{check_stamped, check_unstamped};
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, IntCount, OutArray};
 use crate::boundary::reply::{FreedArray, Given, free_texts};
@@ -56,7 +56,10 @@ fn clamp(group: &mut (impl OptionGroup + Clone)) {
 
 /// For the engine. That values have times is for an open with a time to live to say, not for options that were loaded.
 fn within_bounds(options: &FamilyOptions) -> FamilyOptions {
-    let mut options = FamilyOptions { value_times: false, ..options.clone() };
+    let mut options = options.clone();
+    if *options.value_times {
+        options.value_times = ValueTimes::AUTO;
+    }
     clamp(&mut options);
     clamp(&mut options.table);
     options
@@ -262,7 +265,8 @@ impl Mode<'_> {
         let mut stamps = None;
         if let Mode::WriteStamped(ttls_s) | Mode::ReadStamped(ttls_s) = self {
             let with = Stamps::new(open.vfs.clone());
-            for ((_, family), &ttl_s) in open.families.iter_mut().zip(ttls_s) {
+            for ((name, family), &ttl_s) in open.families.iter_mut().zip(ttls_s) {
+                check_stamped(name, family)?;
                 with.wrap(family, ttl_s, MergeName::RocksDb);
             }
             stamps = Some(with);
@@ -270,6 +274,13 @@ impl Mode<'_> {
             open.families.iter().try_for_each(|(name, family)| check_unstamped(name, family))?;
         }
         let mut database = Database::open(path, options, &open)?;
+        if stamps.is_none() {
+            for family in database.db.families().iter().filter(|family| *family.options().value_times) {
+                let name = family.name();
+                let what = "values end with times, and this open shows and takes them so";
+                database.db.note_remark(&format!("column family \"{name}\": {what}"));
+            }
+        }
         database.stamps = stamps;
         Ok(database)
     }

@@ -14,7 +14,10 @@ impl Database {
     pub fn put(&self, family: &Family, key: &[u8], value: &[u8], settings: &WriteSettings) -> Result<(), Failure> {
         let written = match &self.stamps {
             None => self.db.put(family, key, value, self.writing(settings)),
-            Some(stamps) => self.db.put(family, key, &stamps.stamped(value), self.writing(settings)),
+            Some(stamps) => self
+                .db
+                .note_times(family)
+                .and_then(|()| self.db.put(family, key, &stamps.stamped(value), self.writing(settings))),
         };
         written.map_err(|error| self.refused(error))
     }
@@ -23,7 +26,10 @@ impl Database {
     pub fn merge(&self, family: &Family, key: &[u8], operand: &[u8], settings: &WriteSettings) -> Result<(), Failure> {
         let written = match &self.stamps {
             None => self.db.merge(family, key, operand, self.writing(settings)),
-            Some(stamps) => self.db.merge(family, key, &stamps.stamped(operand), self.writing(settings)),
+            Some(stamps) => self
+                .db
+                .note_times(family)
+                .and_then(|()| self.db.merge(family, key, &stamps.stamped(operand), self.writing(settings))),
         };
         written.map_err(|error| match (error.kind(), &family.options().merge_operator) {
             (ErrorKind::InvalidArgument, None) => Failure::not_implemented("Provide a merge_operator when opening DB"),
@@ -53,7 +59,8 @@ impl Database {
         let written = match &self.stamps {
             // A stamped copy would silently lack the entries of an oversized batch: refuse the batch itself.
             Some(stamps) if !batch.is_oversized() => {
-                self.db.write(&stamps.stamped_batch(batch)?, self.writing(settings))
+                let stamped = stamps.stamped_batch(batch)?;
+                self.db.note_times_of(&stamped).and_then(|()| self.db.write(&stamped, self.writing(settings)))
             }
             _ => self.db.write(batch, self.writing(settings)),
         };

@@ -104,7 +104,10 @@ impl Database {
         let files = |export: &&Exported| export.files.iter().map(|shown| shown.file.clone()).collect();
         let files: Vec<Vec<LiveFile>> = exports.iter().map(files).collect();
         let files: Vec<&[LiveFile]> = files.iter().map(Vec::as_slice).collect();
-        let options = self.options_of_new(options, name, NO_TTL)?;
+        let mut options = self.options_of_new(options, name, NO_TTL)?;
+        if self.stamps().is_some() {
+            options.value_times = true.into();
+        }
         let family = self.db.import_family(name, options, &files, settings.move_files);
         Ok(Box::new(FamilyHandle(family.map_err(|error| self.refused(error))?)))
     }

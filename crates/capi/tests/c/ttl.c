@@ -200,6 +200,68 @@ static void test_misuse(char** argv) {
     rocksdb_close(db);
 }
 
+/* An open notes nothing of a family, nor does what writes no value: a later reader takes nothing off plain values. */
+static void test_notes(char** argv) {
+    enum { FAMILIES = 7 };
+    size_t len, i;
+    const char* names[FAMILIES] = {"default", "put", "batched", "merged", "ingested", "deleted", "refused"};
+    const rocksdb_options_t* family_options[FAMILIES];
+    rocksdb_column_family_handle_t *families[FAMILIES], *empty;
+    const int ttls[FAMILIES] = {0};
+    const char *tables[1], *none[1];
+    char stamped[] = "v\0\0\0\x60"; /* of the year 2021 */
+    rocksdb_envoptions_t* env = rocksdb_envoptions_create();
+    rocksdb_sstfilewriter_t* table = rocksdb_sstfilewriter_create(env, options);
+    rocksdb_ingestexternalfileoptions_t* ingest = rocksdb_ingestexternalfileoptions_create();
+    rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+    rocksdb_options_t* denying = rocksdb_options_create();
+    rocksdb_t* db;
+    tables[0] = path_in(argv, "stamped.sst");
+    rocksdb_sstfilewriter_open(table, tables[0], &error);
+    rocksdb_sstfilewriter_put(table, LIT("k"), stamped, 5, &error);
+    rocksdb_sstfilewriter_finish(table, &error);
+    CHECK_OK(error);
+    rocksdb_options_set_create_missing_column_families(options, 1);
+    for (i = 0; i < FAMILIES; ++i) family_options[i] = options;
+    db = rocksdb_open_column_families(options, path_in(argv, "noted"), FAMILIES, names, family_options, families, &error);
+    CHECK_OK(error);
+    for (i = 0; i < FAMILIES; ++i) {
+        rocksdb_put_cf(db, writes, families[i], LIT("plain"), LIT("a plain value"), &error);
+        rocksdb_column_family_handle_destroy(families[i]);
+    }
+    rocksdb_close(db);
+    db = rocksdb_open_column_families_with_ttl(options, path_in(argv, "noted"), FAMILIES, names, family_options,
+                                               families, ttls, &error);
+    CHECK_OK(error);
+    empty = rocksdb_create_column_family_with_ttl(db, options, "empty", 10, &error);
+    rocksdb_put_cf(db, writes, families[1], LIT("k"), LIT("v"), &error);
+    rocksdb_writebatch_put_cf(batch, families[2], LIT("k"), LIT("v"));
+    rocksdb_writebatch_delete_cf(batch, families[5], LIT("k"));
+    rocksdb_write(db, writes, batch, &error);
+    rocksdb_merge_cf(db, writes, families[3], LIT("k"), LIT("v"), &error);
+    rocksdb_ingest_external_file_cf(db, families[4], tables, 1, ingest, &error);
+    CHECK_OK(error);
+    CHECK_GIVEN(rocksdb_get_cf(db, reads, families[4], LIT("k"), &len, &error), len, "v");
+    rocksdb_delete_cf(db, writes, families[5], LIT("k"), &error);
+    rocksdb_delete_range_cf(db, writes, families[5], LIT("x"), LIT("y"), &error);
+    CHECK_OK(error);
+    none[0] = path_in(argv, "none.sst");
+    rocksdb_ingest_external_file_cf(db, families[6], none, 1, ingest, &error);
+    CHECK_ERROR(error, "IO error: ");
+    for (i = 0; i < FAMILIES; ++i) rocksdb_column_family_handle_destroy(families[i]);
+    rocksdb_column_family_handle_destroy(empty);
+    rocksdb_close(db);
+    rocksdb_get_options_from_string(options, "value_times=false", denying, &error);
+    CHECK_OK(error);
+    CHECK(rocksdb_open_with_ttl(denying, path_in(argv, "denied"), 10, &error) == NULL);
+    CHECK_ERROR(error, "Invalid argument: column family \"default\", value_times=false: ");
+    rocksdb_options_destroy(denying);
+    rocksdb_writebatch_destroy(batch);
+    rocksdb_ingestexternalfileoptions_destroy(ingest);
+    rocksdb_sstfilewriter_destroy(table);
+    rocksdb_envoptions_destroy(env);
+}
+
 /* A batch is written whole or not at all, with stamps too. */
 static void test_too_long(rocksdb_t* db) {
     const size_t too_long = (size_t)4 << 30;
@@ -276,6 +338,7 @@ int main(int argc, char** argv) {
     test_options_load(argv);
     test_values_grow_old(argv);
     test_misuse(argv);
+    test_notes(argv);
     db = rocksdb_open(options, path_in(argv, "stamped"), &error);
     value = rocksdb_get(db, reads, LIT("k"), &len, &error);
     CHECK(value != NULL && len == strlen("value") + 4 && memcmp(value, "value", 5) == 0);

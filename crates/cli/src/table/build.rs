@@ -102,9 +102,10 @@ fn family_options(args: &Args, vfs: &Arc<dyn Vfs>) -> Outcome<FamilyOptions> {
     let name = &args.family.family;
     let noted = args.database.as_ref().and_then(|dir| recover(&**vfs, dir).ok());
     let noted = noted.into_iter().flat_map(|found| found.families);
-    let has_times = args.family.ttl || noted.into_iter().any(|family| family.name == *name && family.value_times);
+    let is_noted = noted.into_iter().any(|family| family.name == *name && family.value_times);
     let timed = |options: &FamilyOptions| {
-        let value_times = has_times || options.value_times || options.value_ttl_s > 0;
+        let noted = options.value_times.beside_note(is_noted)?;
+        let value_times = (args.family.ttl || *noted || options.value_ttl_s > 0).into();
         Ok(FamilyOptions { value_times, ..options.clone() })
     };
     match families.iter().find(|(known, _)| known == name) {

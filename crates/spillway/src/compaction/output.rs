@@ -55,7 +55,7 @@ impl FamilyRules {
         TableOrigin {
             family: Some(self.id),
             family_name: self.name.clone(),
-            value_times: self.options.value_times,
+            value_times: *self.options.value_times,
             db_id: context.db_id.clone(),
             session_id: context.session_id.clone(),
             host_id: String::new(),

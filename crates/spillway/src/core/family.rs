@@ -44,6 +44,8 @@ pub struct Family {
     mutable_id: AtomicU64,
     /// Copy of the option, cheap to load on every write.
     eager_flush: AtomicBool,
+    /// The MANIFEST notes that values end with times. A copy of the option, cheap to load on every write.
+    value_times: AtomicBool,
     dropped: AtomicBool,
     /// Some write since the family was opened went to a memtable without WAL.
     unlogged: AtomicBool,
@@ -94,6 +96,7 @@ impl Family {
             home: parts.home,
             order: InternalOrder::new(parts.options.order.clone()),
             eager_flush: AtomicBool::new(parts.options.eager_flush),
+            value_times: AtomicBool::new(*parts.options.value_times),
             options: ArcSwap::from_pointee(parts.options),
             changing: Mutex::new(()),
             maker: parts.maker,
@@ -135,6 +138,7 @@ impl Family {
         let mut options = (*self.options()).clone();
         change(&mut options)?;
         self.eager_flush.store(options.eager_flush, Ordering::Relaxed);
+        self.value_times.store(*options.value_times, Ordering::Relaxed);
         self.tables.hot_reads().set_threshold(options.read_triggered_compaction_threshold);
         self.options.store(Arc::new(options));
         Ok(())
@@ -144,6 +148,12 @@ impl Family {
     #[inline]
     pub(crate) fn flushes_eagerly(&self) -> bool {
         self.eager_flush.load(Ordering::Relaxed)
+    }
+
+    /// Whether the MANIFEST notes that values end with times.
+    #[inline]
+    pub(crate) fn has_value_times(&self) -> bool {
+        self.value_times.load(Ordering::Relaxed)
     }
 
     pub(crate) fn order(&self) -> &InternalOrder {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::options::{FamilyOptions, kept};
+use base::options::{FamilyOptions, ValueTimes, kept};
 use base::{FamilyId, InternalOrder, Result, SeqNo, note};
 use table::BlockCache;
 
@@ -89,8 +89,8 @@ pub(crate) fn build_family(
     let FamilyStart { id, name, mut options, version, through } = start;
     options.cf_allow_ingest_behind |= context.options.allow_ingest_behind;
     options.validate()?;
-    options.value_times |= options.value_ttl_s > 0;
-    if options.value_times && !context.raw_values {
+    options.value_times = ValueTimes::AUTO.beside_note(*options.value_times || options.value_ttl_s > 0)?;
+    if *options.value_times && !context.raw_values {
         let ttl_s = i32::try_from(options.value_ttl_s).unwrap_or(i32::MAX);
         Stamps::new(context.vfs.clone()).wrap(&mut options, ttl_s, MergeName::Inner);
     }

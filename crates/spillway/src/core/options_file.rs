@@ -77,8 +77,13 @@ impl OptionsFile {
     /// the options of a dropped family of its name.
     pub fn family_made(&self, family: &Family) {
         let mut burst = self.burst.lock();
-        let is_urgent = family.options().value_times || burst.dropped.contains(family.name());
+        let is_urgent = *family.options().value_times || burst.dropped.contains(family.name());
         self.family_changed(&mut burst, is_urgent);
+    }
+
+    /// Stores soon that a family's values end with times: until then the MANIFEST alone says so.
+    pub fn times_noted(&self) {
+        self.family_changed(&mut self.burst.lock(), false);
     }
 
     /// Has the file pass over a dropped family, now or soon.

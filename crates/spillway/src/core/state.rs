@@ -262,7 +262,7 @@ impl FamilyState {
             id: self.family.id(),
             name: self.family.name().to_owned(),
             comparator: self.family.order().user.name().to_owned(),
-            value_times: self.family.options().value_times,
+            value_times: *self.family.options().value_times,
             log_number,
             flushed_through,
             linked_ingests: self.linked_ingests.iter().copied().collect(),

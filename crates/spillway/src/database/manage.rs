@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use base::note;
 use base::options::FamilyOptions;
-use base::{Error, ErrorKind, FileNumber, Result};
+use base::{Error, ErrorKind, FileNumber, Result, ValueKind};
 
+use crate::batch::WriteBatch;
 use crate::compaction::{CompactFilesOptions, CompactRangeOptions};
 use crate::core::FamilyState;
 use crate::core::family::Family;
@@ -65,6 +66,35 @@ impl Database {
         let _noting = self.core().context.noting();
         self.engine().catalog().drop_family(family)?;
         self.engine().options_file.family_dropped(family);
+        Ok(())
+    }
+
+    /// Precedes each write of a value or operand that ends with its time: the MANIFEST notes that of the family before the
+    /// first one is written.
+    ///
+    /// # Errors
+    /// As of the write.
+    #[inline]
+    pub fn note_times(&self, family: &Family) -> Result<()> {
+        if family.has_value_times() { Ok(()) } else { self.note_first_times(family) }
+    }
+
+    #[cold]
+    fn note_first_times(&self, family: &Family) -> Result<()> {
+        self.engine().catalog().note_times(family)?;
+        self.engine().options_file.times_noted();
+        Ok(())
+    }
+
+    /// As [`note_times`](Self::note_times), for the values and operands of a batch.
+    pub fn note_times_of(&self, batch: &WriteBatch) -> Result<()> {
+        let families = self.core().families.load();
+        for record in batch.iter() {
+            let record = record?;
+            let is_timed = matches!(record.kind, ValueKind::Value | ValueKind::Merge);
+            let family = families.get(record.family).filter(|_| is_timed);
+            family.map_or(Ok(()), |family| self.note_times(family))?;
+        }
         Ok(())
     }
 

@@ -160,7 +160,10 @@ impl Candidate<'_> {
     /// which the family's operator merges with times only.
     fn check_times(&self, properties: &Properties, options: &IngestOptions) -> Result<bool> {
         let family = self.family.name();
-        if properties.has_value_times() && !self.family.options().value_times {
+        // An open with a ttl notes it once the tables are found good.
+        let may_note = self.context.raw_values && options.value_times;
+        let have_times = properties.has_value_times() || options.value_times;
+        if have_times && !self.family.has_value_times() && !may_note {
             return Err(Error::invalid_argument(format!(
                 "values of the table end with times, and those of column family \"{family}\" do not: build the table for this \
                  family, or without a ttl"
@@ -208,7 +211,7 @@ impl Candidate<'_> {
 /// Whether values of a table get times as it is rewritten.
 pub(super) fn needs_times(context: &Context, family: &Family, of: &Properties, options: &IngestOptions) -> bool {
     let have_times = of.has_value_times() || options.value_times || context.raw_values;
-    family.options().value_times && !have_times
+    family.has_value_times() && !have_times
 }
 
 /// The least and the largest internal key.

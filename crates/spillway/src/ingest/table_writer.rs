@@ -108,7 +108,7 @@ impl TableWriter {
             file_number: FileNumber(1),
             creation_time_s: now_s,
             file_creation_time_s: now_s,
-            value_times: options.value_times,
+            value_times: *options.value_times,
             ..family
         };
         let config = config(path, options, origin);

@@ -62,7 +62,7 @@ impl Catalog<'_> {
         let edit = VersionEdit {
             comparator: Some(family.order().user.name().to_owned()),
             add_family: Some(name.to_owned()),
-            value_times: family.options().value_times,
+            value_times: *family.options().value_times,
             log_number: Some(base::FileNumber(0)),
             flushed_through: Some(last_seq),
             max_family: Some(id.0),
@@ -87,6 +87,21 @@ impl Catalog<'_> {
         state.note_age(id, self.core.context.now_s());
         self.core.change_families(&mut state, |families| families.insert(&family));
         Ok(family)
+    }
+
+    /// Notes for good that the family's values end with times. What the write behind this call will refuse notes nothing.
+    pub fn note_times(&self, family: &Family) -> Result<()> {
+        self.core.check_writable()?;
+        let mut manifest = self.installer.manifest.lock();
+        if family.has_value_times() || self.core.check_family(family).is_err() {
+            return Ok(());
+        }
+        let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
+        self.core.append_edits(writer, vec![VersionEdit { value_times: true, ..VersionEdit::new(family.id()) }])?;
+        family.change_options(|options| {
+            options.value_times = true.into();
+            Ok(())
+        })
     }
 
     pub fn drop_family(&self, family: &Family) -> Result<()> {

@@ -5,7 +5,7 @@ use base::name;
 use std::path::Path;
 
 use base::options::known::IGNORE_UNSUPPORTED;
-use base::options::{DbOptions, FamilyOptions, OptionsFile, whole};
+use base::options::{DbOptions, FamilyOptions, OptionsFile, ValueTimes, whole};
 use base::{Error, ErrorKind, Result, note};
 
 use crate::core::open_options::OpenOptions;
@@ -32,13 +32,16 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &mut Recovered
         ..DbOptions::default()
     };
     // The caller's options supply the objects that the file only names. Whether values carry times the file alone tells.
-    let objects =
-        |family: &str| FamilyOptions { value_ttl_s: 0, value_times: false, ..options.family_or_others(family) };
+    let objects = |family: &str| FamilyOptions {
+        value_ttl_s: 0,
+        value_times: ValueTimes::AUTO,
+        ..options.family_or_others(family)
+    };
     let read = whole::check_whole(&text).and_then(|()| OptionsFile::read(&text, start, &objects, true));
     match read {
         Ok((mut file, warnings)) => {
             for family in &mut recovered.families {
-                family.value_times |= file.family(&family.name).is_some_and(|options| options.value_times);
+                family.value_times |= file.family(&family.name).is_some_and(|options| *options.value_times);
             }
             let settled = file.families.iter_mut().flat_map(|(family, options)| {
                 let changes = options.settle();

@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use base::note;
-use base::options::FamilyOptions;
+use base::options::{FamilyOptions, ValueTimes};
 use base::{Error, Result, UserOrder};
 use vfs::Vfs;
 
@@ -55,7 +54,6 @@ impl<'a> Given<'a> {
 /// `InvalidArgument`: another order of keys.
 pub(super) fn options_of(given: &Given<'_>, stored: &RecoveredFamily) -> Result<Option<FamilyOptions>> {
     let RecoveredFamily { name, comparator, .. } = stored;
-    let is_raw = given.options.raw_values;
     let other = given.others.get(&**name).copied().or(given.rest);
     let mut options = match (given.named.get(&**name), other) {
         (Some(&options), _) => options.clone(),
@@ -63,12 +61,10 @@ pub(super) fn options_of(given: &Given<'_>, stored: &RecoveredFamily) -> Result<
         (None, None) if name == DEFAULT_FAMILY => FamilyOptions::default(),
         (None, None) => return Ok(None),
     };
-    if stored.value_times && !options.value_times {
-        if is_raw {
-            note::warn!(family = name, "the family's values end with times, and this open shows and takes them so");
-        }
-        options.value_times = true;
-    }
+    // With raw values the caller says how they are shown.
+    let told = if given.options.raw_values { ValueTimes::AUTO } else { options.value_times };
+    let times = told.beside_note(stored.value_times);
+    options.value_times = times.map_err(|error| error.context(format!("column family \"{name}\"")))?;
     if comparator.is_empty() || comparator == options.order.name() {
         return Ok(Some(options));
     }
@@ -85,8 +81,8 @@ pub(super) fn options_of(given: &Given<'_>, stored: &RecoveredFamily) -> Result<
 pub(super) fn check_times(dir: &Path, vfs: &dyn Vfs, options: &FamilyOptions, name: &str) -> Result<()> {
     // In databases of before the note of the MANIFEST, stored options tell. A document's take their place.
     let stored = || options_file::families_in(&options_file::newest(vfs, dir).ok()??.1).ok()?;
-    let is_stored = || stored()?.into_iter().find(|(known, options)| known == name && options.value_times);
-    if options.value_ttl_s == 0 || options.value_times || is_stored().is_some() {
+    let is_stored = || stored()?.into_iter().find(|(known, options)| known == name && *options.value_times);
+    if options.value_ttl_s == 0 || *options.value_times || is_stored().is_some() {
         return Ok(());
     }
     let what = format!(

@@ -42,7 +42,6 @@ impl Stamps {
     /// Options of a family whose values have stamps. Has compactions drop values older than `ttl_s` seconds, if `ttl_s` is
     /// above 0. Hides the stamps from the options' filter and operator.
     pub fn wrap(&self, options: &mut FamilyOptions, ttl_s: i32, name: MergeName) {
-        options.value_times = true;
         match (options.compaction_filter.take(), options.compaction_filter_factory.take()) {
             (Some(filter), factory) => {
                 options.compaction_filter = Some(Arc::new(Expiry::new(self.clone(), ttl_s, Some(filter))));
@@ -105,7 +104,7 @@ pub struct Times {
 impl Times {
     /// `None`: values have no stamps.
     pub fn of(clock: &Arc<dyn Vfs>, options: &FamilyOptions) -> Option<Times> {
-        options.value_times.then(|| Times { stamps: Stamps::new(clock.clone()), ttl_s: options.value_ttl_s })
+        (*options.value_times).then(|| Times { stamps: Stamps::new(clock.clone()), ttl_s: options.value_ttl_s })
     }
 
     /// A value or operand as it is stored.

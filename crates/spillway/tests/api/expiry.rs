@@ -90,6 +90,35 @@ fn a_ttl_is_for_the_life_of_the_family() {
     assert_eq!(text(sessions.get("k").unwrap()), Some("v".to_owned()));
 }
 
+#[test]
+fn times_that_are_noted_are_not_denied() {
+    let dir = tempfile::tempdir().unwrap();
+    let sessions = || FamilyOptions::new().ttl(HOUR);
+    let db = Db::open_with(dir.path(), &Options::new().family("sessions", sessions())).unwrap();
+    let no_times = FamilyOptions::new().value_times(false);
+    db.family_with("plain", &no_times).unwrap();
+    db.family_with("plain", &no_times).unwrap();
+    db.family_with("both", &sessions().value_times(false)).expect_err("a contradiction");
+    let told = |error: spillway::Error| {
+        let text = error.to_string();
+        assert!(error.kind() == ErrorKind::InvalidArgument && text.contains("value_times"), "{text}");
+        text
+    };
+    told(db.family_with("sessions", &no_times).unwrap_err());
+    drop(db);
+    for options in [Options::new(), Options::new().read_only(true)] {
+        Db::open_with(dir.path(), &options.clone().family("plain", no_times.clone())).unwrap();
+        let text = told(Db::open_with(dir.path(), &options.family("sessions", no_times.clone())).unwrap_err());
+        assert!(text.contains("\"sessions\"") && text.contains("leave value_times out"), "{text}");
+    }
+    let document = format!(
+        r#"{{"CFOptions": {{"plain": {{"value_times": false}}}}, "databases": {{"sessions": {{"method": "DB::Open", "params":
+            {{"path": {:?}, "column_families": {{"plain": "$plain", "sessions": "$plain"}}}}}}}}}}"#,
+        dir.path()
+    );
+    told(spillway::Config::from_json(&document).and_then(|document| document.open_default()).map(drop).unwrap_err());
+}
+
 fn remove_files(dir: &std::path::Path, part: &str) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

@@ -9,7 +9,7 @@ mod random;
 use std::path::Path;
 use std::sync::Arc;
 
-use testkit::engine::vfs::{FaultVfs, MemoryVfs, Vfs};
+use testkit::engine::vfs::{CrashPolicy, FaultVfs, MemoryVfs, Vfs};
 use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, ReadOptions, SeqNo, WriteOptions};
 
 fn options(vfs: Arc<dyn Vfs>) -> OpenOptions {
@@ -112,6 +112,25 @@ fn a_secondary_opens_before_anything_was_written_and_follows_a_reopened_primary(
         assert_eq!(get(&second, "a"), Some(round.to_string()));
         assert_eq!(get(&second, "b"), (round > 1).then(|| (round / 2 * 2).to_string()));
     }
+}
+
+/// An open with a ttl notes times before its first value with one: durable then, and no secondary shows what it cannot read.
+#[test]
+fn times_that_begin_after_the_open_of_a_secondary_are_told() {
+    let vfs = MemoryVfs::new(1);
+    let options = options(vfs.clone());
+    let primary = Db::open("/db", &OpenOptions { raw_values: true, ..options.clone() }).unwrap();
+    let (timed, raw) = (secondary(&options), secondary(&OpenOptions { raw_values: true, ..options.clone() }));
+    primary.note_times(&primary.family("second").unwrap()).unwrap();
+    for _ in 0..2 {
+        let error = timed.try_catch_up_with_primary().unwrap_err().to_string();
+        assert!(error.contains("\"second\" end with times now; open the secondary again"), "{error}");
+    }
+    raw.try_catch_up_with_primary().unwrap();
+    let lost = vfs.crash_clone(1, CrashPolicy::NothingUnsyncedKept);
+    let options = OpenOptions { vfs: lost, ..options };
+    let db = Db::open("/db", &options).unwrap();
+    assert!(*db.family("second").unwrap().options().value_times && !*db.default_family().options().value_times);
 }
 
 /// The listing of a directory can miss a file that is made meanwhile, and have a later one: the spare of a log, and not the

@@ -71,6 +71,7 @@ macro_rules! setter {
     ($changes:ident $Group:ty, $about:tt $row:tt db_log_dir $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt file_mode $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt value_ttl_s $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt value_times $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt max_bytes_for_level_base $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt block_cache $type:ty) => {};
     // Every open has its own: see `Options`.

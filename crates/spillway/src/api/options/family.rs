@@ -208,6 +208,13 @@ impl FamilyOptions {
         self
     }
 
+    /// Whether values carry the second of their write ([`ttl`](Self::ttl)). `true` is for a family that RocksDB's `DBWithTTL` made, if
+    /// nothing noted it; the MANIFEST then does, for good. `false` is an error of the open where it is noted. Default: as noted.
+    pub fn value_times(mut self, value: bool) -> Self {
+        self.changes.set(value, |family, value| family.value_times = value.into());
+        self
+    }
+
     /// Keys in descending order of their bytes.
     pub fn reverse_order(mut self) -> Self {
         self.changes.set(UserOrder::ReverseBytewise, |family, order| family.order = order);

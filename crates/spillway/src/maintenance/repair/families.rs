@@ -74,7 +74,7 @@ impl Families {
                 self.doubts.push(Doubt::of_family(&family.name, what));
             }
         }
-        let timed: Vec<_> = stored.into_iter().flatten().filter(|(_, options)| options.value_times).collect();
+        let timed: Vec<_> = stored.into_iter().flatten().filter(|(_, options)| *options.value_times).collect();
         for family in self.known.values_mut() {
             family.value_times |= timed.iter().any(|(name, _)| *name == family.name);
         }

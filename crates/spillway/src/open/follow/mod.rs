@@ -173,7 +173,16 @@ impl Follower {
     }
 
     /// Applies edits to a family's working copy, and opens its new tables.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: values end with times by now, and this open shows them as if they did not.
     fn apply(&self, family: &mut FamilyState, edits: &[&VersionEdit]) -> Result<()> {
+        let is_noted = family.family.has_value_times() || self.core.context.raw_values;
+        if !is_noted && edits.iter().any(|edit| edit.value_times) {
+            let what = format!("values of column family \"{}\" end with times now", family.family.name());
+            let error = Error::invalid_argument(what).advise("open the secondary again");
+            return Err(error.at_path(&self.core.context.dir));
+        }
         if edits.iter().any(|edit| !edit.added.is_empty() || !edit.deleted.is_empty()) {
             let queued = tables_of_ingests(&family.queue);
             let mut builder = VersionBuilder::new(&family.version, family.family.tables()).adopting(&queued);
@@ -270,6 +279,7 @@ fn difference(stored: &RecoveredFamily, family: &FamilyState) -> VersionEdit {
         let gone = before.iter().filter(|(number, _)| !numbers.contains(number));
         edit.deleted.extend(gone.map(|(number, (level, _))| (*level, *number)));
     }
+    edit.value_times = stored.value_times;
     edit.flushed_through = stored.flushed_through;
     edit.linked_ingests.clone_from(&stored.linked_ingests);
     edit
