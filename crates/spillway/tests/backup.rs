@@ -258,6 +258,33 @@ fn damage_is_told_by_the_files_name_and_other_backups_go_on() {
     engine.verify(1).unwrap();
 }
 
+/// Tools that free space move files away, and leave links.
+#[test]
+fn files_of_backups_may_be_links() {
+    let mut place = Place::new();
+    let engine = place.engine(&BackupOptions::default());
+    place.write(1000);
+    engine.create_new_backup(&place.db, true).unwrap();
+    for (dir, file) in ["shared_checksum", "private/1"]
+        .into_iter()
+        .flat_map(|dir| place.backed_up(dir).into_keys().map(move |file| (dir, file)).collect::<Vec<_>>())
+    {
+        let (at, away) = (place.path("backups").join(dir).join(&file), place.path(&format!("away-{file}")));
+        std::fs::rename(&at, &away).unwrap();
+        std::os::unix::fs::symlink(&away, &at).unwrap();
+    }
+    let shared = place.backed_up("shared_checksum");
+    engine.verify(1).unwrap();
+    assert!(engine.damaged_backups().unwrap().is_empty());
+    assert_eq!(place.restored(&engine, 1), 1000);
+    assert_eq!(engine.create_new_backup(&place.db, true).unwrap(), 2);
+    assert!(place.backed_up("shared_checksum").keys().eq(shared.keys()), "nothing is copied again");
+    let table = shared.into_keys().next().unwrap();
+    std::fs::remove_file(place.path(&format!("away-{table}"))).unwrap();
+    let error = engine.verify(1).unwrap_err();
+    assert!(error.kind() == ErrorKind::Corruption && error.to_string().contains("is missing"), "{error}");
+}
+
 /// Keeps the warnings of a thread.
 #[derive(Default)]
 struct Warnings(Mutex<Vec<String>>);

@@ -206,7 +206,7 @@ impl Bringer {
             );
             return Err(Error::invalid_argument(what).at_path(path.to_string()));
         }
-        let found = self.store.vfs.metadata(&path.at(&self.store.dir))?;
+        let found = self.store.look(&path.at(&self.store.dir))?;
         if found.len == known.bytes {
             return Ok(Some(MetaEntry { path: path.clone(), crc32c: Some(known.crc32c), bytes: None }));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::note;
 use base::{Error, FileNumber, Result, SeqNo};
-use vfs::{FileKind, IfExists, IoClass, Vfs};
+use vfs::{FileKind, IfExists, IoClass, Metadata, Vfs};
 
 use super::meta_file::{META_BYTES_MAX, MetaFile};
 use super::path::{
@@ -169,7 +169,7 @@ impl Store {
         let meta = self.read_meta(id)?;
         let file_bytes = meta.files.iter().map(|file| {
             let path = file.path.at(&self.dir);
-            let found = self.vfs.metadata(&path).map_err(|error| match error.is_not_found() {
+            let found = self.look(&path).map_err(|error| match error.is_not_found() {
                 true => Error::corruption(format!("a file of backup {id} is missing")).at_path(&path),
                 false => error,
             })?;
@@ -181,6 +181,12 @@ impl Store {
         });
         let file_bytes = file_bytes.collect::<Result<_>>()?;
         Ok(Backup { id, meta, file_bytes })
+    }
+
+    /// A file of a backup. Tools that share or move files leave symbolic links in their place.
+    pub fn look(&self, path: &Path) -> Result<Metadata> {
+        let found = self.vfs.metadata(path)?;
+        if found.kind == FileKind::Other { self.vfs.metadata(&self.vfs.canonicalize(path)?) } else { Ok(found) }
     }
 
     /// # Errors
