@@ -1,10 +1,11 @@
 //! The command line: `db`, `memtable`, `ingest`, `report`.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::Result;
+use base::{Error, Result};
 use clap::Subcommand;
 use clap::error::ErrorKind;
 use vfs::Vfs;
@@ -62,37 +63,47 @@ enum Command {
     },
 }
 
-/// Runs the command; text goes to standard output.
+/// Runs the command; text goes to `out`.
 ///
 /// # Errors
 /// `InvalidArgument`: a flag is unknown or its value not allowed. Otherwise the first failure of a benchmark.
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &Args, out: &mut dyn Write) -> Result<()> {
     let vfs: Arc<dyn Vfs> = vfs::RealVfs::new();
     match &args.command {
-        Command::Db(given) => given.read(&harness::help(), |flags: Flags| {
-            with_output(&vfs, flags.json.as_deref(), |out| harness::run(&flags, &vfs, out))
+        Command::Db(given) => given.read(&harness::help(), out, |flags: Flags, out| {
+            with_output(out, &vfs, flags.json.as_deref(), |out| harness::run(&flags, &vfs, out))
         }),
-        Command::Memtable(given) => given.read(&memtable::help(), |flags: MemtableFlags| {
-            with_output(&vfs, flags.json.as_deref(), |out| memtable::run(&flags, &vfs, out))
+        Command::Memtable(given) => given.read(&memtable::help(), out, |flags: MemtableFlags, out| {
+            with_output(out, &vfs, flags.json.as_deref(), |out| memtable::run(&flags, &vfs, out))
         }),
-        Command::Ingest(flags) => with_output(&vfs, flags.json.as_deref(), |out| ingest::run(flags, &vfs, out)),
+        Command::Ingest(flags) => with_output(out, &vfs, flags.json.as_deref(), |out| ingest::run(flags, &vfs, out)),
         Command::Report { results, document, check } => report::run(&vfs, results, document, *check),
     }
 }
 
-fn with_output(vfs: &Arc<dyn Vfs>, json: Option<&Path>, run: impl FnOnce(&mut Output<'_>) -> Result<()>) -> Result<()> {
-    run(&mut Output::new(&mut std::io::stdout(), vfs.as_ref(), json)?)
+fn with_output(
+    out: &mut dyn Write,
+    vfs: &Arc<dyn Vfs>,
+    json: Option<&Path>,
+    run: impl FnOnce(&mut Output<'_>) -> Result<()>,
+) -> Result<()> {
+    run(&mut Output::new(out, vfs.as_ref(), json)?)
 }
 
 impl GFlags {
     /// Parses the flags and calls `run`. With `--help`, prints the help and the list of `benchmarks` instead.
-    fn read<F: clap::Parser>(&self, benchmarks: &str, run: impl FnOnce(F) -> Result<()>) -> Result<()> {
+    fn read<F: clap::Parser>(
+        &self,
+        benchmarks: &str,
+        out: &mut dyn Write,
+        run: impl FnOnce(F, &mut dyn Write) -> Result<()>,
+    ) -> Result<()> {
         let given: Vec<String> = self.flags.iter().map(|flag| flag.to_string_lossy().into_owned()).collect();
         match flags::parse(&given) {
-            Ok(flags) => run(flags),
+            Ok(flags) => run(flags, out),
             Err(help) if help.kind() == ErrorKind::DisplayHelp => {
-                println!("{help}\nBenchmarks:\n{benchmarks}");
-                Ok(())
+                let written = writeln!(out, "{help}\nBenchmarks:\n{benchmarks}");
+                written.map_err(|e| Error::io("write", Path::new("standard output"), e))
             }
             Err(error) => Err(flags::refusal::<F>(&error)),
         }

@@ -31,7 +31,8 @@ impl<'a> Output<'a> {
     /// # Errors
     /// `Io`: the text's reader is gone.
     pub fn say(&mut self, line: &str) -> Result<()> {
-        writeln!(self.text, "{line}").map_err(|e| Error::io("write", Path::new("standard output"), e))
+        let said = writeln!(self.text, "{line}").and_then(|()| self.text.flush());
+        said.map_err(|e| Error::io("write", Path::new("standard output"), e))
     }
 
     /// Keeps a result. `line` is printed for people.

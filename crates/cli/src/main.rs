@@ -55,7 +55,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::failure::{Failure, Outcome, is_in_doubt, tell_as_json};
 use crate::sentences::Sentences;
-use crate::terminal::Shown;
+use crate::terminal::{Output, Shown, watched};
 
 /// An embedded key-value database in a directory: load, read, inspect, check and repair it; exchange it with RocksDB.
 #[derive(Parser)]
@@ -173,7 +173,7 @@ impl Command {
             Command::Destroy(args) => destroy::run(args, out),
             Command::Completions(args) => completions::run(args, Program::command(), out),
             Command::Man(args) => man::run(args, Program::command(), out),
-            Command::Bench(args) => Ok(bench::cli::run(args)?),
+            Command::Bench(args) => watched(out, |out| bench::cli::run(args, out)),
         }
     }
 }
@@ -201,8 +201,7 @@ fn main() -> ExitCode {
     if program.command.is_json() {
         tell_as_json();
     }
-    // Not locked: benchmarks print from their own threads.
-    let mut stdout = BufWriter::new(io::stdout());
+    let mut stdout = BufWriter::new(Output);
     let mut out = Shown::new(&mut stdout);
     let result = program.command.run(&mut out).and_then(|()| Ok(out.flush()?));
     match result {
@@ -228,7 +227,10 @@ fn words(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
 
 /// Prints a help text, or what is wrong with the command line.
 fn tell(said: &clap::Error) -> ExitCode {
-    let printed = said.print().and_then(|()| io::stdout().flush());
+    let printed = match said.use_stderr() {
+        true => said.print(),
+        false => Output.check().and_then(|()| said.print()).and_then(|()| io::stdout().flush()),
+    };
     match printed {
         Err(error) if !said.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe => {
             let failure = Failure::Output(error);

@@ -3,7 +3,10 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use base::name;
+use base::{Error, name};
+use spillway::internal::vfs::standard_output_takes_nothing;
+
+use crate::failure::{Failure, Outcome};
 
 /// Replaces control characters, except line ends, by escapes (`\xNN`).
 pub fn printable(text: &str) -> String {
@@ -22,6 +25,72 @@ impl<'a> Shown<'a> {
     /// `out` writes to standard output.
     pub fn new(out: &'a mut dyn Write) -> Shown<'a> {
         Shown { out, is_terminal: io::stdout().is_terminal() }
+    }
+}
+
+/// Standard output. One that the process was started without, or may only read, is an error.
+pub struct Output;
+
+impl Output {
+    /// # Errors
+    /// Nothing can be written.
+    pub fn check(&self) -> io::Result<()> {
+        match standard_output_takes_nothing() {
+            true => Err(rustix::io::Errno::BADF.into()),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.check()?;
+        io::stdout().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
+}
+
+/// Keeps the first error of a writer whose caller makes another one of it.
+struct Watched<'a> {
+    out: &'a mut dyn Write,
+    failed: Option<io::Error>,
+}
+
+impl Write for Watched<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write_all(bytes);
+        self.told(written).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.told(flushed)
+    }
+}
+
+impl Watched<'_> {
+    fn told(&mut self, done: io::Result<()>) -> io::Result<()> {
+        done.map_err(|error| {
+            let kind = error.kind();
+            self.failed.get_or_insert(error);
+            kind.into()
+        })
+    }
+}
+
+/// Runs what writes to `out`, and has errors of its own.
+///
+/// # Errors
+/// The writer's, or else those of `run`.
+pub fn watched(out: &mut dyn Write, run: impl FnOnce(&mut dyn Write) -> Result<(), Error>) -> Outcome {
+    let mut watched = Watched { out, failed: None };
+    let ran = run(&mut watched);
+    match watched.failed {
+        Some(error) => Err(Failure::Output(error)),
+        None => Ok(ran?),
     }
 }
 

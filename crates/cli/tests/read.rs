@@ -134,10 +134,33 @@ fn the_directory_alone_names_the_database() {
 #[test]
 fn help_that_cannot_be_written_is_a_failure() {
     let place = small();
-    for args in [&["--help"][..], &["scan", "--help"], &["help"], &["--version"], &["scan", "db"]] {
-        let shell = ["-c", "exec \"$0\" \"$@\" > /dev/full", SPILLWAY];
-        let ran = place.reading("sh", &[&shell[..], args].concat(), b"");
-        assert!(ran.fails().contains("No space left"), "{args:?}");
+    let to = |end: &str, args: &[&str]| {
+        let exec = format!("exec \"$0\" \"$@\" {end}");
+        place.reading("sh", &[&["-c", &exec, SPILLWAY], args].concat(), b"")
+    };
+    let bench = ["bench", "db", "--num=10", "--benchmarks=fillseq", "--db=bench"];
+    for args in [
+        &["--help"][..],
+        &["scan", "--help"],
+        &["help"],
+        &["--version"],
+        &["scan", "db"],
+        &["stats", "db"],
+        &["bench", "--help"],
+        &["bench", "db", "--help"],
+        &bench,
+        &["completions", "bash"],
+    ] {
+        assert!(to("> /dev/full", args).fails().contains("No space left"), "{args:?}");
+        for closed in [">&-", "1< /dev/null"] {
+            assert!(to(closed, args).fails().contains("standard output: Bad file descriptor"), "{args:?} {closed}");
+        }
+        let unread = ["-o", "pipefail", "-c", "\"$0\" \"$@\" | true", SPILLWAY];
+        let unread = place.reading("bash", &[&unread[..], args].concat(), b"");
+        assert!(!unread.err.contains("Broken pipe") && !unread.err.contains("panicked"), "{args:?}: {unread:?}");
+    }
+    for end in [">&-", "> /dev/null"] {
+        assert_eq!(to(end, &["put", "k", "v", "--db", "db"]).code, Some(0), "nothing is printed");
     }
     let help = place.spillway(&["--help"]).ok();
     assert_eq!(place.spillway(&["help", "--help"]).ok(), help);

@@ -22,6 +22,7 @@ mod page;
 pub mod perf;
 mod prefetch;
 mod read_many;
+mod standard_output;
 mod std_calls;
 mod ticks;
 mod unreadable;
@@ -41,6 +42,7 @@ pub use origin::Origin;
 pub use prefetch::prefetch;
 pub use read_many::{ReadRequest, read_many};
 pub use real::{AnonymousMapping, HeapMemory, RealVfs};
+pub use standard_output::standard_output_takes_nothing;
 pub use ticks::ticks;
 pub use unreadable::UnreadableVfs;
 
