@@ -185,6 +185,7 @@ fn colours(stream: &impl IsTerminal) -> bool {
 }
 
 fn main() -> ExitCode {
+    memory::spare_addresses();
     let program = match Program::try_parse_from(words(std::env::args_os())) {
         Ok(program) => program,
         Err(said) => return tell(&said),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::param::page_size;
 use rustix::process::{Resource, getrlimit};
+use spillway::internal::vfs::share_heap;
 
 /// Bytes that the process may take: the smallest limit of its groups (cgroups), as a container has one, or what is left of its
 /// address space (`ulimit -v`). `None` without a limit.
@@ -12,6 +13,13 @@ pub fn limit_bytes() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok();
     let of_groups = groups.and_then(|groups| limit_below(Path::new("/sys/fs/cgroup"), &groups));
     of_groups.into_iter().chain(addresses_left()).min()
+}
+
+/// Has a limited address space go to what is stored in it.
+pub fn spare_addresses() {
+    if getrlimit(Resource::As).current.is_some() {
+        share_heap();
+    }
 }
 
 /// Bytes left of the limited address space.

@@ -36,6 +36,22 @@ fn as_user(user: u32, mut command: Command) -> Option<Command> {
     program.is_ok_and(|ran| ran.status.success()).then_some(command)
 }
 
+/// Each thread's own heap would reserve 64 MiB of a limited address space, and then a plain allocation ends the process.
+#[test]
+fn loads_and_scans_go_on_in_a_small_address_space() {
+    let place = Place::new();
+    place.write("in", (0..600_000).map(|n| format!("user{n}\tvalue with some length {n}\n")).collect::<String>());
+    for mib in [250, 300, 400] {
+        for (db, way) in [("a", "ingest"), ("b", "puts")] {
+            let within = |args: &[&str]| run(limited(&place, &format!("-v {}", mib << 10), args), b"");
+            let loaded = within(&["load", "in", "--format", "kv", "--db", db, "--via", way]);
+            assert_eq!(loaded.code, Some(0), "{mib} MiB: {loaded:?}");
+            let scanned = within(&["scan", db, "--count"]);
+            assert!(scanned.out.starts_with("600,000 keys, "), "{mib} MiB: {scanned:?}");
+        }
+    }
+}
+
 #[test]
 fn loads_and_repairs_go_on_where_threads_are_short() {
     let place = place();

@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 
 pub mod fault;
+mod heap;
 pub mod memory;
 #[cfg_attr(windows, path = "windows/mod.rs")]
 pub mod real;
@@ -35,6 +36,7 @@ use std::time::Duration;
 use base::{Error, Result};
 
 pub use fault::{Fault, FaultCode, FaultVfs, Operation, Rule, RuleId};
+pub use heap::share_heap;
 pub use local_socket::{LocalListener, LocalStream};
 pub use mapped_memory::MappedMemory;
 pub use memory::{CrashPolicy, MemoryVfs};
