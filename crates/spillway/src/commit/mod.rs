@@ -20,7 +20,7 @@ use memtable::Entry;
 use smallvec::SmallVec;
 
 use crate::batch::options::WriteOptions;
-use crate::batch::{self, BatchReader, WriteBatch};
+use crate::batch::{self, BatchReader, BatchRecord, WriteBatch};
 use crate::commit::admission::{Part, Parts, Waiter};
 use crate::commit::flushables::NewFlushable;
 use crate::commit::large::OwnLog;
@@ -344,11 +344,19 @@ impl Entries<'_> {
             offset: at.payload_offset() + batch::HEADER_BYTES as u64,
             body: batch.body(),
         });
-        let first = SeqNo(given.before.0 + 1);
         for part in parts {
+            // A loop, and not adapters: whether those are inlined changes with what else is compiled.
             let of_part = || {
-                let entries = entries_of(batch.iter(), first);
-                entries.filter(|(family, _)| *family == part.family.id()).map(|(_, entry)| entry)
+                let (mut records, mut seq, id) = (batch.iter(), given.before, part.family.id());
+                std::iter::from_fn(move || {
+                    loop {
+                        let record = records.next()?.ok()?;
+                        seq.0 += 1;
+                        if record.family == id {
+                            return Some(entry_of(&record, seq));
+                        }
+                    }
+                })
             };
             if part.family.gaps().are_known() {
                 let makes_live = |entry: &Entry<'_>| matches!(entry.kind, ValueKind::Value | ValueKind::Merge);
@@ -361,10 +369,13 @@ impl Entries<'_> {
 
 /// Entries of a checked batch, with their families and sequence numbers.
 pub(crate) fn entries_of(records: BatchReader<'_>, first: SeqNo) -> impl Iterator<Item = (base::FamilyId, Entry<'_>)> {
-    records.map_while(Result::ok).enumerate().map(move |(i, record)| {
-        let seq = SeqNo(first.0 + i as u64);
-        (record.family, Entry { user_key: record.key, seq, kind: record.kind, value: record.value })
-    })
+    let numbered = records.map_while(Result::ok).enumerate();
+    numbered.map(move |(i, record)| (record.family, entry_of(&record, SeqNo(first.0 + i as u64))))
+}
+
+#[inline]
+fn entry_of<'a>(record: &BatchRecord<'a>, seq: SeqNo) -> Entry<'a> {
+    Entry { user_key: record.key, seq, kind: record.kind, value: record.value }
 }
 
 #[cfg(test)]
