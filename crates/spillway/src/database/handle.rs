@@ -382,6 +382,7 @@ impl Database {
         }
     }
 
+    #[inline]
     fn check_readable(&self, family: &Family, options: &ReadOptions) -> Result<()> {
         if let Some(snapshot) = &options.snapshot {
             self.engine.core.check_snapshot(snapshot)?;
