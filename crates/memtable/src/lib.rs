@@ -220,7 +220,7 @@ pub trait Memtable: Send + Sync {
     /// faults: at most 2 MiB a call. `may_hold` decides first whether so many bytes more may be held, because
     /// prefaulted pages count as held. False if no page was missing or none could be had. Called in the background,
     /// before and during writes.
-    fn make_present(&self, _ahead_bytes: usize, _may_hold: &dyn Fn(usize) -> bool) -> bool {
+    fn prefault(&self, _ahead_bytes: usize, _may_hold: &dyn Fn(usize) -> bool) -> bool {
         false
     }
 

@@ -107,7 +107,7 @@ pub(crate) struct Arena<const IMAGE: bool = false> {
     /// Bytes from the start known to be present, touched or not.
     held: AtomicUsize,
     /// Bytes from the start made present before, or while, they were stored to. Written by
-    /// [`make_present`](Arena::make_present) and `extend`.
+    /// [`prefault`](Arena::prefault) and `extend`.
     present: AtomicUsize,
     exact_accounting: bool,
     /// A failure to extend the region was logged.
@@ -248,14 +248,14 @@ impl<const IMAGE: bool> Arena<IMAGE> {
     /// Prefaults one step of the pages that begin less than `ahead` bytes after the reserved ones; stores there do not
     /// fault. Asks `may_hold` first whether so many more bytes may be held. The step is small, so concurrent mmap and
     /// munmap calls are not blocked long. False if no page is missing, or none can be had: later stores find out.
-    pub(crate) fn make_present(&self, ahead: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
+    pub(crate) fn prefault(&self, ahead: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
         let from = self.present.load(Relaxed);
         let wanted = self.reserved.0.load(Relaxed).saturating_add(ahead).min(self.capacity);
         if from >= wanted {
             return false;
         }
         let to = self.region.step_end(from, wanted).min(self.capacity);
-        if !may_hold(to.saturating_sub(self.held_bytes())) || self.region.make_present(from, to).is_err() {
+        if !may_hold(to.saturating_sub(self.held_bytes())) || self.region.prefault(from, to).is_err() {
             return false;
         }
         self.ready.fetch_max(to, Release);

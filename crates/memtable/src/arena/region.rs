@@ -221,7 +221,7 @@ impl Region {
     /// # Errors
     /// As [`extend`](Region::extend), and if a file's bytes allocated ahead were given back; a part may then be
     /// present.
-    pub(super) fn make_present(&self, from: usize, to: usize) -> Result<()> {
+    pub(super) fn prefault(&self, from: usize, to: usize) -> Result<()> {
         let len = to.saturating_sub(from);
         match &self.backing {
             Backing::Heap(memory) => memory.commit(from, len),

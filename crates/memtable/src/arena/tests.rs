@@ -27,7 +27,7 @@ fn fill(arena: &Arena, granules_each: usize) -> u64 {
 }
 
 fn make_all_present(arena: &Arena) {
-    while arena.make_present(usize::MAX, &|_| true) {}
+    while arena.prefault(usize::MAX, &|_| true) {}
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn what_is_held_is_told_before_it_is_touched() {
 
 /// Prefaults a window; returns the number of steps.
 fn steps(arena: &Arena, ahead: usize) -> usize {
-    std::iter::repeat_with(|| arena.make_present(ahead, &|_| true)).take_while(|stepped| *stepped).count()
+    std::iter::repeat_with(|| arena.prefault(ahead, &|_| true)).take_while(|stepped| *stepped).count()
 }
 
 /// By the kernel's count: no store into the window faults, and pages behind it are absent.
@@ -142,7 +142,7 @@ fn a_window_is_made_present_in_steps_and_moves_with_what_is_promised() {
         let resident = || arena.region.resident_bytes();
         assert!(arena.try_reserve(100));
         let before = resident();
-        assert!(!arena.make_present(MIB, &|more| more < 4096), "nothing is held that may not be");
+        assert!(!arena.prefault(MIB, &|more| more < 4096), "nothing is held that may not be");
         assert_eq!(resident(), before);
         let count = steps(&arena, MIB);
         assert!((4..=5).contains(&count), "{count} steps");

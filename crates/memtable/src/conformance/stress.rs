@@ -165,7 +165,7 @@ fn a_populated_memtable_holds_its_whole_capacity_and_works_on() {
     for option in options().into_iter().filter(in_arenas) {
         let memtable = make(&option, &config(UserOrder::Bytewise, CAPACITY));
         assert!(put(&*memtable, b"before", 1, ValueKind::Value, b"1"));
-        while memtable.make_present(usize::MAX, &|_| true) {}
+        while memtable.prefault(usize::MAX, &|_| true) {}
         assert!(memtable.memory_bytes() >= CAPACITY, "{option}: {}", memtable.memory_bytes());
         assert!(put(&*memtable, b"after", 2, ValueKind::Value, b"2"));
         assert_eq!(forward(&mut *Arc::clone(&memtable).cursor()).len(), 2);

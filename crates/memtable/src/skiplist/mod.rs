@@ -289,8 +289,8 @@ impl<O: KeyOrder, const IMAGE: bool> Memtable for SkipList<O, IMAGE> {
         self.list.estimate(&first(start), &first(end))
     }
 
-    fn make_present(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
-        self.list.arena.make_present(ahead_bytes, may_hold)
+    fn prefault(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
+        self.list.arena.prefault(ahead_bytes, may_hold)
     }
 
     fn begin_after(&self, created_at: SeqNo) {

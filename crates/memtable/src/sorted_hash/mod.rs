@@ -237,8 +237,8 @@ impl<O: KeyOrder> Memtable for SortedHash<O> {
         self.list.entries.arena.capacity() - self.buckets.bytes()
     }
 
-    fn make_present(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
-        self.entries().arena.make_present(ahead_bytes, may_hold)
+    fn prefault(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
+        self.entries().arena.prefault(ahead_bytes, may_hold)
     }
 
     /// Merges all entries into one run for the flush.

@@ -261,8 +261,8 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Memtable for Trie<O, SHIF
         self.tree.estimate(start, end, Self::UPWARDS, self.entries())
     }
 
-    fn make_present(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
-        self.arena().make_present(ahead_bytes, may_hold)
+    fn prefault(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
+        self.arena().prefault(ahead_bytes, may_hold)
     }
 
     fn begin_after(&self, created_at: SeqNo) {

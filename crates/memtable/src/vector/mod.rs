@@ -137,8 +137,8 @@ impl<O: KeyOrder> Memtable for Vector<O> {
         self.list.entries.arena.capacity()
     }
 
-    fn make_present(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
-        self.list.entries.arena.make_present(ahead_bytes, may_hold)
+    fn prefault(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
+        self.list.entries.arena.prefault(ahead_bytes, may_hold)
     }
 
     /// Sorts all entries into one run for the flush.

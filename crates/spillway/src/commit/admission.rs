@@ -13,7 +13,7 @@ use crate::batch::{BatchRecord, WriteBatch};
 use crate::commit::committer::Committer;
 use crate::core::family::{Family, FamilySet};
 use crate::memtables::room::MemoryWanted;
-use crate::order::latch::{Clearance, KeyRange, LatchGuard, LatchSpan, Reach};
+use crate::order::latch::{KeyRange, LatchGuard, LatchPermit, LatchSpan, Reach};
 use crate::order::pipeline::KeyBounds;
 use crate::order::stall::{StallCause, stalled};
 use crate::queue::flushable::QueuedMemtable;
@@ -274,21 +274,21 @@ impl Committer {
         self.core.latches.acquire(reach, &|| self.core.check_writable(), barrier)
     }
 
-    /// Returns a clearance for `keys`; waits while an overlapping latch is granted.
+    /// Returns a permit for `keys`; waits while an overlapping latch is granted.
     #[cold]
-    pub(crate) fn clear_of_latches(&self, keys: &[KeyRange<'_>], waiter: Waiter) -> Result<Clearance<'_>> {
-        if let Some(clearance) = self.core.latches.look(keys) {
-            return Ok(clearance);
+    pub(crate) fn clear_of_latches(&self, keys: &[KeyRange<'_>], waiter: Waiter) -> Result<LatchPermit<'_>> {
+        if let Some(permit) = self.core.latches.look(keys) {
+            return Ok(permit);
         }
         if waiter.no_slowdown {
             return Err(latched());
         }
         let wait = waiter.is_writer.then(|| self.core.stall.wait(StallCause::Ingest));
-        let clearance = self.core.latches.wait(keys, &|| self.core.check_writable());
+        let permit = self.core.latches.wait(keys, &|| self.core.check_writable());
         if let Some(wait) = wait {
             self.ingest_waits.count_stop(wait.age());
         }
-        clearance
+        permit
     }
 
     /// Reserves memtable room and memory for every part. Switches full memtables. Gives the pass back before any
@@ -296,7 +296,7 @@ impl Committer {
     pub(crate) fn reserve_memtables(
         &self,
         parts: &mut Parts<'_>,
-        clearance: &mut Clearance<'_>,
+        permit: &mut LatchPermit<'_>,
         options: &WriteOptions,
         is_in_record: bool,
     ) -> Result<()> {
@@ -306,7 +306,7 @@ impl Committer {
                 return Ok(());
             };
             release_views(parts);
-            clearance.give_back_pass();
+            permit.give_back();
             match lacking {
                 Lacking::Memtable { full, need_bytes } if switches < SWITCHES_MAX => {
                     switches += 1;

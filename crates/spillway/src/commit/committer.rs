@@ -19,7 +19,7 @@ use vfs::perf::{Metric, Timing};
 use crate::batch::WriteBatch;
 use crate::batch::options::WriteOptions;
 use crate::commit::admission::{self, Part, flushed_eagerly};
-use crate::commit::slow::{Marks, SlowWrites, Step};
+use crate::commit::slow::{SlowWrites, Step, StepTimes};
 use crate::commit::{Commit, Committed, ConflictCheck, Entries, InLog, Missing, Record, Written};
 use crate::core::context::Context;
 use crate::core::family::FamilySet;
@@ -27,8 +27,8 @@ use crate::core::unfinished::Unfinished;
 use crate::core::{CommitState, Core, State};
 use crate::cursor::sample::Sample;
 use crate::memtables::Memtables;
-use crate::memtables::staged::Seam;
-use crate::order::Given;
+use crate::memtables::staged::MemtableBoundary;
+use crate::order::SeqRange;
 use crate::order::pipeline::Ticket;
 use crate::order::stall::{IngestWaits, StallCause};
 use crate::wal::roll::Wal;
@@ -39,14 +39,14 @@ const RECHECKS_MAX: u32 = 2;
 /// A commit with numbers and its flushables in the queues. If it is dropped before [`apply`](Committer::apply), the
 /// database turns read-only (C4).
 pub(crate) struct Numbered<'a> {
-    pub given: Given,
+    pub given: SeqRange,
     space: Option<InLog>,
     unfinished: Unfinished<'a>,
 }
 
 /// Resources taken under the commit lock.
-struct Taken {
-    given: Given,
+struct Allocation {
+    given: SeqRange,
     ticket: Ticket,
     space: Option<InLog>,
 }
@@ -84,7 +84,7 @@ impl Committer {
 
     /// Tells of a watched write, if it was slow.
     #[inline]
-    pub(super) fn end_watch(&self, marks: Option<&Marks>, batch: &WriteBatch) {
+    pub(super) fn end_watch(&self, marks: Option<&StepTimes>, batch: &WriteBatch) {
         if let Some(marks) = marks {
             let first = || batch.iter().next()?.ok().and_then(|change| self.core.name_of(change.family));
             self.counts.slow.end(marks, &self.core.context, batch.len(), first);
@@ -103,7 +103,7 @@ impl Committer {
         batch: &WriteBatch,
         options: &WriteOptions,
         conflicts: Option<&dyn ConflictCheck>,
-        marks: Option<&Marks>,
+        marks: Option<&StepTimes>,
     ) -> Result<Written> {
         self.core.check_writable().or_else(|refused| self.core.check_after_refusal(refused))?;
         if options.sync && options.disable_wal {
@@ -175,7 +175,7 @@ impl Committer {
         let backoff = Backoff::new();
         loop {
             if let Some(Entries { parts, options, is_in_record, .. }) = &mut commit.entries {
-                self.reserve_memtables(parts, &mut commit.clearance, options, *is_in_record)?;
+                self.reserve_memtables(parts, &mut commit.permit, options, *is_in_record)?;
             }
             match self.try_number(commit) {
                 Ok(numbered) => return Ok(numbered),
@@ -206,16 +206,16 @@ impl Committer {
             }
             Missing::Latch => {
                 self.hold_nothing(commit); // a waiting commit must not pin memtables
-                let clearance = self.clear_of_latches(&commit.keys(), commit.waiter)?;
-                commit.clearance = clearance;
+                let permit = self.clear_of_latches(&commit.keys(), commit.waiter)?;
+                commit.permit = permit;
             }
             Missing::Wal(log) => {
-                commit.clearance.give_back_pass();
+                commit.permit.give_back();
                 let need_bytes = commit.record_bytes().unwrap_or(0) as u64;
                 self.core.with_reserve(|| commit.frees_space(), || self.wal.roll_log(log.as_ref(), need_bytes))?;
             }
             Missing::Slot => {
-                commit.clearance.give_back_pass();
+                commit.permit.give_back();
                 let _wait = self.core.stall.wait(StallCause::Pipeline);
                 backoff.snooze();
             }
@@ -270,7 +270,7 @@ impl Committer {
             commit.lock.locked_for += held.end(self.core.context.vfs.now());
         }
         drop(end);
-        let Taken { given, space, .. } = taken?;
+        let Allocation { given, space, .. } = taken?;
         if let Some(mut state) = state {
             self.follow_flushables(commit, &mut state);
         }
@@ -279,11 +279,11 @@ impl Committer {
 
     /// Checks every precondition, then takes numbers, WAL space and a slot. Called under the commit lock:
     /// O(families); an ingest also looks at unfinished writes and at memtables (C3).
-    fn take(&self, commit: &mut Commit<'_>, end: &mut CommitState) -> Result<Taken, Missing> {
+    fn take(&self, commit: &mut Commit<'_>, end: &mut CommitState) -> Result<Allocation, Missing> {
         if commit.checked_at.is_some_and(|checked_at| checked_at != end.last_seq) {
             return Err(Missing::Check);
         }
-        if !commit.is_latched && !self.core.latches.lets_pass(&commit.clearance) {
+        if !commit.is_latched && !self.core.latches.lets_pass(&commit.permit) {
             return Err(Missing::Latch);
         }
         if commit.entries.as_ref().is_some_and(|entries| !entries.parts.iter().all(Part::is_current)) {
@@ -299,7 +299,7 @@ impl Committer {
     }
 
     /// Takes sequence numbers, WAL space for the record and a pipeline slot. O(1) (C3).
-    fn take_numbers(&self, commit: &Commit<'_>, end: &mut CommitState) -> Result<Taken, Missing> {
+    fn take_numbers(&self, commit: &Commit<'_>, end: &mut CommitState) -> Result<Allocation, Missing> {
         if !self.core.pipeline.has_room() {
             return Err(Missing::Slot);
         }
@@ -326,7 +326,7 @@ impl Committer {
             self.core.logs.prepared.begin(log.position_of(reservation.offset()));
         }
         let ticket = self.core.pipeline.enter(last, log_end, &commit.bounds);
-        Ok(Taken { given: Given { before, last, log_end }, ticket, space })
+        Ok(Allocation { given: SeqRange { before, last, log_end }, ticket, space })
     }
 
     /// Numbers the flushables and installs the staged views. Readers find the flushables before any number in need of
@@ -335,7 +335,7 @@ impl Committer {
     ///
     /// `mark_foreign` precedes the append of the record. So a recovery with the record also finds the mark in the
     /// memtable's image.
-    fn install_flushables(&self, commit: &mut Commit<'_>, given: &Given) {
+    fn install_flushables(&self, commit: &mut Commit<'_>, given: &SeqRange) {
         if let Some(own) = commit.own_log {
             own.commit(given.last);
         }
@@ -349,8 +349,8 @@ impl Committer {
             }
             flushable.entries.iter().for_each(|entry| entry.set_numbers(given));
             // The sealed memtable holds no number above `before`.
-            let Given { before, last, .. } = *given;
-            staged.install(&flushable.family, &Seam { before, last, logged_through, next_record: None });
+            let SeqRange { before, last, .. } = *given;
+            staged.install(&flushable.family, &MemtableBoundary { before, last, logged_through, next_record: None });
         }
     }
 
@@ -391,7 +391,7 @@ impl Committer {
             under = self.end_flushables(commit);
         }
         commit.latch = None;
-        commit.clearance.give_back_pass();
+        commit.permit.give_back();
         self.core.pipeline.wait_visible(given.last)?;
         commit.mark(Step::Published);
         Ok(Committed { given, under, begins_wait: commit.begins_wait, log: space })

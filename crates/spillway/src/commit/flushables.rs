@@ -13,16 +13,16 @@ use crate::core::family::Family;
 use crate::core::{FamilyState, State};
 use crate::cursor::gaps::Cut;
 use crate::memtables::staged::Staged;
-use crate::order::Given;
+use crate::order::SeqRange;
 use crate::order::latch::KeyRange;
-use crate::queue::flushable::{Flushable, Joins, QueuedMemtable};
+use crate::queue::flushable::{Enqueue, Flushable, QueuedMemtable};
 use crate::version::span::Span;
 
 /// New entries for one family's queue.
 pub(crate) struct NewFlushable {
     pub family: Arc<Family>,
     /// Oldest first.
-    pub entries: Vec<Arc<dyn Joins>>,
+    pub entries: Vec<Arc<dyn Enqueue>>,
     /// Keys touched beyond `coverage`.
     pub touched: Vec<Span>,
     /// If the mutable memtable holds none of these keys, the entries may go under it. `None`: they go above it.
@@ -35,7 +35,7 @@ pub(crate) struct NewFlushable {
 
 impl NewFlushable {
     /// The indexed part of a batch in one family. It goes above the mutable memtable.
-    pub fn of_batch(part: &Part<'_>, indexed: Arc<dyn Joins>) -> Self {
+    pub fn of_batch(part: &Part<'_>, indexed: Arc<dyn Enqueue>) -> Self {
         let (family, touched) = (part.family.clone(), vec![part.keys().to_span()]);
         NewFlushable { family, entries: vec![indexed], touched, coverage: None, successor: None, met: None }
     }
@@ -48,7 +48,7 @@ impl NewFlushable {
     }
 
     /// Cuts the touched keys out of the family's gaps, before their numbers are published (G1).
-    pub fn cut_gaps(&self, given: &Given) {
+    pub fn cut_gaps(&self, given: &SeqRange) {
         if self.brings_ingest() {
             self.family.gaps().learn_from(given.last);
         }

@@ -15,7 +15,7 @@ use crate::batch::{self, WriteBatch};
 use crate::commit::admission::{self, Part, Parts, Waiter, flushed_eagerly};
 use crate::commit::committer::Committer;
 use crate::commit::flushables::NewFlushable;
-use crate::commit::slow::{Marks, Step};
+use crate::commit::slow::{Step, StepTimes};
 use crate::commit::{Commit, Committed, ConflictCheck, MadeRecord, Record, Written, entries_of};
 use crate::core::family::FamilySet;
 use crate::log_files::logs::{ActiveLog, Logs};
@@ -56,7 +56,7 @@ impl Committer {
         set: &FamilySet,
         options: &WriteOptions,
         conflicts: Option<&dyn ConflictCheck>,
-        marks: Option<&Marks>,
+        marks: Option<&StepTimes>,
     ) -> Result<Written> {
         let mark = |step| marks.into_iter().for_each(|marks| marks.mark(step));
         let (parts, memtables) = self.take_apart(batch, set, options)?;

@@ -24,13 +24,13 @@ use crate::batch::{self, BatchReader, BatchRecord, WriteBatch};
 use crate::commit::admission::{Part, Parts, Waiter};
 use crate::commit::flushables::NewFlushable;
 use crate::commit::large::OwnLog;
-use crate::commit::slow::{Marks, Step};
+use crate::commit::slow::{Step, StepTimes};
 use crate::core::family::{Family, FamilySet};
 use crate::log_files::logs::ActiveLog;
 use crate::log_files::value_logs::Logged;
 use crate::memtables::staged::Staged;
-use crate::order::Given;
-use crate::order::latch::{Clearance, KeyRange, LatchGuard, LatchSpan, Reach};
+use crate::order::SeqRange;
+use crate::order::latch::{KeyRange, LatchGuard, LatchPermit, LatchSpan, Reach};
 use crate::order::pipeline::KeyBounds;
 use crate::records::two_phase_record::numbers_of;
 
@@ -58,7 +58,7 @@ pub(crate) struct Commit<'a> {
     /// A latch over every touched key is held, here or by the caller. Overlapping commits wait for it.
     /// With flushables: nothing in memory overlaps them, and they are not compared with memtables any more.
     pub is_latched: bool,
-    clearance: Clearance<'a>,
+    permit: LatchPermit<'a>,
     /// Set if conflicts were checked.
     latch: Option<LatchGuard<'a>>,
     /// Queues and views to install; once the commit has numbers, the replaced ones. Dropping them may free memory.
@@ -68,7 +68,7 @@ pub(crate) struct Commit<'a> {
     /// Ingests only.
     pub lock: LockTimes,
     /// Set if slow writes are watched.
-    pub marks: Option<&'a Marks>,
+    pub marks: Option<&'a StepTimes>,
 }
 
 /// Validation of a commit, for transactions.
@@ -104,7 +104,7 @@ pub(crate) struct Written {
 
 /// Result of a commit.
 pub(crate) struct Committed {
-    pub given: Given,
+    pub given: SeqRange,
     /// Number of families with flushables under the mutable memtable.
     pub under: usize,
     /// True if a family's ingests began to wait for their flush.
@@ -135,7 +135,7 @@ pub(super) enum Missing {
     Wal(Option<Arc<ActiveLog>>),
     /// A pipeline slot.
     Slot,
-    /// Latches are granted, and the clearance does not cover them.
+    /// Latches are granted, and the permit does not cover them.
     Latch,
     /// A check of conflicts: numbers were taken since the last one.
     Check,
@@ -215,7 +215,7 @@ impl<'a> Commit<'a> {
             checked_at: None,
             rechecks: 0,
             is_latched: false,
-            clearance: Clearance::default(),
+            permit: LatchPermit::default(),
             latch: None,
             staged: Vec::new(),
             begins_wait: false,
@@ -297,7 +297,7 @@ impl Record<'_> {
     }
 
     /// Calls `append` with the payload in pieces, numbers filled in. No copy is made while writers wait behind it.
-    pub fn appended<R>(&self, given: &Given, append: impl FnOnce(RecordKind, &[&[u8]]) -> R) -> R {
+    pub fn appended<R>(&self, given: &SeqRange, append: impl FnOnce(RecordKind, &[&[u8]]) -> R) -> R {
         match self {
             Record::Batch(batch) => {
                 let header = batch::header(SeqNo(given.before.0 + 1), batch.count());
@@ -315,7 +315,7 @@ impl Record<'_> {
 }
 
 impl MadeRecord {
-    fn numbers_of(&self, given: &Given) -> SmallVec<[[u8; NUMBER_BYTES]; 2]> {
+    fn numbers_of(&self, given: &SeqRange) -> SmallVec<[[u8; NUMBER_BYTES]; 2]> {
         self.numbers.iter().map(|&(_, above)| (given.before.0 + above).to_le_bytes()).collect()
     }
 
@@ -334,7 +334,7 @@ impl MadeRecord {
 
 impl Entries<'_> {
     /// Inserts the entries into the reserved memtable room. Cannot fail (C4).
-    fn insert(&self, given: &Given, space: Option<&InLog>) {
+    fn insert(&self, given: &SeqRange, space: Option<&InLog>) {
         let Entries { batch, parts, options, is_in_record } = self;
         if options.disable_wal {
             parts.iter().for_each(|part| part.family.note_unlogged());
@@ -388,7 +388,7 @@ mod tests {
     fn numbers_are_put_where_they_belong() {
         let payload = (0..30).collect();
         let record = MadeRecord { kind: RecordKind::Ingest, payload, numbers: smallvec![(0, 1), (17, 3)] };
-        let given = Given { before: SeqNo(0x100), last: SeqNo(0x103), log_end: 0 };
+        let given = SeqRange { before: SeqNo(0x100), last: SeqNo(0x103), log_end: 0 };
         let bytes = record.pieces(&record.numbers_of(&given)).concat();
         let expected =
             [&0x101u64.to_le_bytes()[..], &record.payload[8..17], &0x103u64.to_le_bytes(), &record.payload[25..]];

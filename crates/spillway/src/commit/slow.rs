@@ -42,14 +42,14 @@ pub(crate) enum Step {
 const STEPS: [&str; 7] = ["own-log", "index", "lock", "log", "insert", "publish", "sync"];
 
 /// Ends of a write's steps, in ticks; 0 for steps that were not taken.
-pub(crate) struct Marks {
+pub(crate) struct StepTimes {
     begun: u64,
     ends: [Cell<u64>; STEPS.len()],
 }
 
-impl Marks {
+impl StepTimes {
     fn begin() -> Self {
-        Marks { begun: ticks(), ends: Default::default() }
+        StepTimes { begun: ticks(), ends: Default::default() }
     }
 
     #[inline]
@@ -105,20 +105,20 @@ impl SlowWrites {
     }
 
     #[inline]
-    pub fn begin(&self) -> Option<Marks> {
-        (self.limit_ticks.load(Ordering::Relaxed) != 0).then(Marks::begin)
+    pub fn begin(&self) -> Option<StepTimes> {
+        (self.limit_ticks.load(Ordering::Relaxed) != 0).then(StepTimes::begin)
     }
 
     /// Ends a watched write of `bytes`. `family`: the first that it wrote to.
     #[inline]
-    pub fn end(&self, marks: &Marks, context: &Context, bytes: usize, family: impl FnOnce() -> Option<String>) {
+    pub fn end(&self, marks: &StepTimes, context: &Context, bytes: usize, family: impl FnOnce() -> Option<String>) {
         if ticks().saturating_sub(marks.begun) >= self.limit_ticks.load(Ordering::Relaxed) {
             self.tell(marks, context, bytes, family());
         }
     }
 
     #[cold]
-    fn tell(&self, marks: &Marks, context: &Context, bytes: usize, family: Option<String>) {
+    fn tell(&self, marks: &StepTimes, context: &Context, bytes: usize, family: Option<String>) {
         let (ended, now) = (ticks(), context.vfs.now());
         let (first, first_now) = *self.anchor.lock();
         // Ticks since the watch began, and the clock's time since: the longer, the more exact.
@@ -156,7 +156,7 @@ impl SlowWrites {
 }
 
 /// The parts with time in them: waits by cause, then the steps without the waits in them.
-fn parts(marks: &Marks, micros: impl Fn(u64) -> u64) -> Vec<(&'static str, u64)> {
+fn parts(marks: &StepTimes, micros: impl Fn(u64) -> u64) -> Vec<(&'static str, u64)> {
     let mut parts: Vec<(&str, u64)> = Vec::new();
     let waits = waits_since(marks.begun);
     for (cause, waited_us, _) in &waits {
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn waits_of_earlier_writes_do_not_count() {
         note_wait(StallCause::Memory, 5);
-        let marks = Marks::begin();
+        let marks = StepTimes::begin();
         note_wait(StallCause::Level0, 7);
         note_wait(StallCause::Level0, 3);
         marks.mark(Step::Numbered);

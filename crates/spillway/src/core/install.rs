@@ -14,7 +14,7 @@ use crate::core::{Core, FamilyState};
 use crate::log_files::logs::Logs;
 use crate::queue::flushable::Flushable;
 use crate::version::builder::VersionBuilder;
-use crate::version::edit::{LogEnd, LogRow, VersionEdit};
+use crate::version::edit::{LogEnd, VersionEdit, WalRange};
 use crate::version::file_name::FileType;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
@@ -114,7 +114,7 @@ impl Installer {
         if standing.is_empty() {
             return Ok(());
         }
-        let log_row = self.core.logs.row_after(self.needed_once_installed(&standing));
+        let wal_range = self.core.logs.row_after(self.needed_once_installed(&standing));
         let mut edits = Vec::with_capacity(standing.len());
         let mut built = Vec::with_capacity(standing.len());
         for Standing { change, base, tables } in standing {
@@ -132,7 +132,7 @@ impl Installer {
             edits.push(edit);
         }
         if let Some(edit) = edits.first_mut() {
-            edit.log_row = Some(log_row);
+            edit.wal_range = Some(wal_range);
         }
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         writes();
@@ -166,7 +166,7 @@ impl Installer {
         let needed_after = state.needed_after();
         drop(guard);
         self.core.logs.release_through(needed_after);
-        self.core.logs.note_durable(log_row);
+        self.core.logs.note_durable(wal_range);
         let rolled = self.roll_manifest_if_long(&mut manifest);
         drop(manifest);
         drop(left); // off the locks
@@ -268,7 +268,7 @@ impl Installer {
     }
 
     fn note_new_manifest(&self, old: FileNumber, snapshot: &ManifestSnapshot) {
-        if let Some(row) = snapshot.log_row {
+        if let Some(row) = snapshot.wal_range {
             self.core.logs.note_durable(row);
         }
         for file_type in [FileType::Manifest, FileType::ManifestCopy] {
@@ -312,11 +312,11 @@ impl Installer {
         self.core.append_edits(writer, vec![VersionEdit { options_file, next_file, ..VersionEdit::default() }])
     }
 
-    fn note_logs_as(&self, row: impl Fn(&Logs) -> Option<LogRow>) -> Result<()> {
+    fn note_logs_as(&self, row: impl Fn(&Logs) -> Option<WalRange>) -> Result<()> {
         let mut manifest = self.manifest.lock();
         let Some(row) = row(&self.core.logs) else { return Ok(()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        self.core.append_edits(writer, vec![VersionEdit { log_row: Some(row), ..VersionEdit::default() }])?;
+        self.core.append_edits(writer, vec![VersionEdit { wal_range: Some(row), ..VersionEdit::default() }])?;
         self.core.logs.note_durable(row);
         Ok(())
     }
@@ -362,7 +362,7 @@ impl Installer {
             min_log_to_keep: log_number,
             max_family: state.max_family,
             log_ends,
-            log_row: Some(self.core.logs.row_after(SeqNo::ZERO)),
+            wal_range: Some(self.core.logs.row_after(SeqNo::ZERO)),
             log_frontiers: Some(self.core.logs.known_frontiers()),
             log_dir,
             home,

@@ -15,9 +15,9 @@ use smallvec::smallvec;
 
 use super::levels::HeldEntries;
 use super::options::{IngestMode, IngestOptions};
+use super::overlap::{Cleared, Flushes};
 use super::prepare::PreparedIngest;
 use super::report::IngestReport;
-use super::way::{Flushes, Way};
 use crate::batch::options::WriteOptions;
 use crate::batch::{self, WriteBatch};
 use crate::commit::admission::Waiter;
@@ -59,7 +59,7 @@ enum Accompanying<'a> {
 
 /// State held while the ingest call itself gives its tables levels.
 struct AtOnce<'a> {
-    way: Way<'a>,
+    way: Cleared<'a>,
     held: HeldEntries<'a>,
 }
 
@@ -281,7 +281,7 @@ impl Ingester {
             (family.clone(), Coverage::of(&family.order().user, entry.share()))
         };
         let covered: Vec<_> = ingest.entries.iter().map(coverage_of).collect();
-        let way = self.make_way(&ingest.flushables, &covered, options)?;
+        let way = self.flush_overlapping(&ingest.flushables, &covered, options)?;
         let mut held = self.placer.hold_entries(ingest.entries.clone())?;
         self.placer.check_levels(&mut held, options)?;
         Ok(Some(AtOnce { way, held }))

@@ -8,7 +8,7 @@ use base::note;
 use base::{Error, Result, SeqNo};
 
 use super::options::IngestOptions;
-use super::way::needs_number;
+use super::overlap::needs_number;
 use crate::core::Core;
 use crate::core::family::Family;
 use crate::core::install::Installer;

@@ -11,13 +11,13 @@ mod inspect;
 mod layers;
 mod levels;
 mod options;
+mod overlap;
 mod prepare;
 mod progress;
 mod report;
 mod rewrite;
 pub(crate) mod source;
 pub mod table_writer;
-mod way;
 
 pub use crate::order::stall::IngestWaitReport;
 pub(crate) use commit::Ingester;

@@ -193,7 +193,7 @@ impl Jobs {
         let kept = self.memtables.keep_memtables_within_limit().and_then(|()| self.flusher.pass_linked_ingests());
         let looks = self.memtables.take_looks();
         let kept = kept.and_then(|()| self.memtables.make_spare_memtables(&looks));
-        self.wal.keep_present(&looks);
+        self.wal.prefault(&looks);
         self.wal.write_back();
         let kept = kept.and_then(|()| self.wal.make_spare_log());
         if let Err(e) = kept {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{FileNumber, SeqNo};
 
-use crate::version::edit::{LogEnd, LogRow};
+use crate::version::edit::{LogEnd, WalRange};
 use crate::version::file_name::FileType;
 use crate::version::log_life::LogLife;
 
@@ -50,20 +50,20 @@ impl Need {
 }
 
 #[derive(Default)]
-pub(crate) struct LiveLogs {
+pub(crate) struct LiveRange {
     /// Oldest first. Logs ascend by number; the log of a large batch precedes the log committing it.
     logs: Vec<LiveLog>,
     /// Not needed, but not yet recorded as such in the MANIFEST. In the same order.
     released: Vec<LiveLog>,
     /// The live range recorded in the MANIFEST.
-    noted: Option<LogRow>,
+    noted: Option<WalRange>,
     /// The last log used, needed or not; 0 before the first.
     last: FileNumber,
 }
 
-impl LiveLogs {
+impl LiveRange {
     /// Notes the live range recorded by the previous process.
-    pub fn note_earlier(&mut self, row: LogRow) {
+    pub fn note_earlier(&mut self, row: WalRange) {
         self.last = self.last.max(row.last());
     }
 
@@ -112,16 +112,16 @@ impl LiveLogs {
 
     /// The live range once nothing before `need` is needed. At 0 it includes every log: even a log without unflushed
     /// records names its predecessor, and is kept until a recorded range excludes it.
-    pub fn row_after(&self, need: Need) -> LogRow {
+    pub fn row_after(&self, need: Need) -> WalRange {
         let is_over = |log: &&LiveLog| need.after > SeqNo::ZERO && need.is_past(log);
         let mut needed = self.logs.iter().skip_while(is_over);
-        let Some(oldest) = needed.find(|log| log.is_in_row()) else { return LogRow::none_through(self.last) };
+        let Some(oldest) = needed.find(|log| log.is_in_row()) else { return WalRange::none_through(self.last) };
         let newest = self.logs.iter().rfind(|log| log.is_in_row()).map(LiveLog::number);
-        LogRow { oldest: oldest.number(), newest }
+        WalRange { oldest: oldest.number(), newest }
     }
 
     /// The live range, if the MANIFEST records a different one.
-    pub fn unnoted_row(&self) -> Option<LogRow> {
+    pub fn unnoted_row(&self) -> Option<WalRange> {
         Some(self.row_after(Need::default())).filter(|row| self.noted != Some(*row))
     }
 
@@ -133,7 +133,7 @@ impl LiveLogs {
     }
 
     /// Notes `row` as recorded in the MANIFEST. Returns the logs to be deleted now.
-    pub fn note_durable(&mut self, row: LogRow) -> Vec<LiveLog> {
+    pub fn note_durable(&mut self, row: WalRange) -> Vec<LiveLog> {
         self.noted = Some(row);
         let may_go = |log: &LiveLog| !log.is_in_row() || log.number() < row.oldest;
         let keep = self.released.iter().position(|log| !may_go(log)).unwrap_or(self.released.len());
@@ -159,21 +159,21 @@ mod tests {
         }
     }
 
-    fn row(oldest: u64, newest: u64) -> LogRow {
-        LogRow { oldest: FileNumber(oldest), newest: Some(FileNumber(newest)) }
+    fn row(oldest: u64, newest: u64) -> WalRange {
+        WalRange { oldest: FileNumber(oldest), newest: Some(FileNumber(newest)) }
     }
 
     fn after(seq: SeqNo) -> Need {
         Need { after: seq, by_prepared: None }
     }
 
-    fn no_logs_before(oldest: u64) -> LogRow {
-        LogRow { oldest: FileNumber(oldest), newest: None }
+    fn no_logs_before(oldest: u64) -> WalRange {
+        WalRange { oldest: FileNumber(oldest), newest: None }
     }
 
     /// Log 5 ends with number 10, log 7 with 20, log 9 is current; 8 is a large batch with the number 15.
-    fn three_logs() -> LiveLogs {
-        let mut live = LiveLogs::default();
+    fn three_logs() -> LiveRange {
+        let mut live = LiveRange::default();
         live.push_recovered(log(FileType::Log, 5, Some(10)));
         live.push_current(log(FileType::Log, 7, None), SeqNo(10));
         live.push_large(log(FileType::LargeBatch, 8, Some(SeqNo(15).0)));
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn there_may_be_no_log() {
-        let mut live = LiveLogs::default();
+        let mut live = LiveRange::default();
         assert_eq!((live.unnoted_row(), live.last()), (Some(no_logs_before(1)), None));
         live.note_earlier(no_logs_before(4));
         assert_eq!((live.unnoted_row(), live.last()), (Some(no_logs_before(4)), Some(FileNumber(3))));

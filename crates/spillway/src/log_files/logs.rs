@@ -17,11 +17,11 @@ use log::{
 use parking_lot::{Condvar, Mutex};
 use vfs::{IoClass, Vfs};
 
-use crate::log_files::live_logs::{LiveLog, LiveLogs, Need};
+use crate::log_files::live_logs::{LiveLog, LiveRange, Need};
 use crate::log_files::pace::LogPace;
 use crate::log_files::prepared::Prepared;
 use crate::order::pipeline::LogPosition;
-use crate::version::edit::{LogEnd, LogRow, NotedLogs};
+use crate::version::edit::{LogEnd, NotedLogs, WalRange};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::{LogLife, LogLives};
 use crate::version::numbers::FileNumbers;
@@ -106,7 +106,7 @@ pub(crate) struct Logs {
     setup: LogSetup,
     /// How often a log was synced.
     syncs: AtomicU64,
-    live: Mutex<LiveLogs>,
+    live: Mutex<LiveRange>,
     pub prepared: Prepared,
     /// Created ahead and taken under `rolling`.
     spare: Mutex<Option<Arc<ActiveLog>>>,
@@ -294,7 +294,7 @@ impl Logs {
 
     /// Allocates and prefaults the next part of the current log, as much as `pace` says, and releases the written
     /// part. With `is_bounded` it prefaults nothing: a sync would write those pages too. A background job.
-    pub fn keep_present(&self, pace: &LogPace, is_bounded: bool) {
+    pub fn prefault(&self, pace: &LogPace, is_bounded: bool) {
         let unsynced = self.sync.lock().unsynced.clone();
         if let Some(current) = unsynced.last() {
             let window_bytes = pace.window_bytes(current.end(), self.setup.vfs.now());
@@ -340,7 +340,7 @@ impl Logs {
 
     /// Notes the live range and the frontiers recorded by an earlier process. Called before any log is noted.
     pub fn note_earlier(&self, noted: &NotedLogs) {
-        let synced = LogRow::none_through(noted.frontiers.synced.log);
+        let synced = WalRange::none_through(noted.frontiers.synced.log);
         noted.row.into_iter().chain([synced]).for_each(|row| self.live.lock().note_earlier(row));
         self.sync.lock().known = noted.frontiers;
     }
@@ -374,7 +374,7 @@ impl Logs {
     }
 
     /// Live range for an edit flushing every family through `needed_after`.
-    pub fn row_after(&self, needed_after: SeqNo) -> LogRow {
+    pub fn row_after(&self, needed_after: SeqNo) -> WalRange {
         let need = self.need(needed_after);
         self.live.lock().row_after(need)
     }
@@ -385,12 +385,12 @@ impl Logs {
     }
 
     /// The live range, if not yet recorded in the MANIFEST.
-    pub fn unnoted_row(&self) -> Option<LogRow> {
+    pub fn unnoted_row(&self) -> Option<WalRange> {
         self.live.lock().unnoted_row()
     }
 
     /// Notes `row` as recorded in the MANIFEST: logs before it are deleted when their last pin goes.
-    pub fn note_durable(&self, row: LogRow) {
+    pub fn note_durable(&self, row: WalRange) {
         let gone = self.live.lock().note_durable(row);
         gone.iter().for_each(|log| log.life.mark_unneeded());
         // With `sync_sst_file=false` some were never synced; they need no sync any more.

@@ -22,7 +22,7 @@ use crate::core::lost::Lost;
 use crate::core::{Core, FamilyState};
 use crate::flush::group::Flusher;
 use crate::log_files::logs::ActiveLog;
-use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
+use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, WalRange};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLife;
 use crate::version::manifest::ManifestWriter;
@@ -165,15 +165,15 @@ impl Copier<'_> {
         if let Some((log, _, end_offset)) = current {
             log_ends.push(LogEnd { log, end_offset, last_seq: snapshot.last_seq, on_disk: true });
         }
-        snapshot.log_row = row_of(&pins, current.as_ref().map(|(number, ..)| *number));
+        snapshot.wal_range = row_of(&pins, current.as_ref().map(|(number, ..)| *number));
         snapshot.log_frontiers = None; // the ends tell
         (snapshot.log_dir, snapshot.home) = Default::default(); // logs are copied beside the tables
         pins.extend(late);
         snapshot.log_ends = log_ends;
         let mut capture = Capture { snapshot, tables, manifest: number, older_logs: pins, current, families };
         // Without a row recovery would replay logs that are there for their values only.
-        let of_values = capture.logs_of_values().last().copied().map(LogRow::none_through);
-        capture.snapshot.log_row = capture.snapshot.log_row.or(of_values);
+        let of_values = capture.logs_of_values().last().copied().map(WalRange::none_through);
+        capture.snapshot.wal_range = capture.snapshot.wal_range.or(of_values);
         Ok(capture)
     }
 
@@ -260,9 +260,9 @@ impl Copier<'_> {
 }
 
 /// The live WAL range of the older logs, oldest first, and the current one. `None` without logs.
-fn row_of(older: &[(FileNumber, Arc<LogLife>)], current: Option<FileNumber>) -> Option<LogRow> {
+fn row_of(older: &[(FileNumber, Arc<LogLife>)], current: Option<FileNumber>) -> Option<WalRange> {
     let older = older.iter().filter(|(_, life)| life.file().file_type == FileType::Log).map(|(number, _)| *number);
     let mut row = older.chain(current);
     let oldest = row.next()?;
-    Some(LogRow { oldest, newest: row.last().or(Some(oldest)) })
+    Some(WalRange { oldest, newest: row.last().or(Some(oldest)) })
 }

@@ -28,7 +28,7 @@ pub(crate) struct Staged {
 }
 
 /// A memtable boundary.
-pub(crate) struct Seam {
+pub(crate) struct MemtableBoundary {
     /// The last number the old memtable may hold.
     pub before: SeqNo,
     /// The last allocated number. Writes of the new memtable are above it.
@@ -68,10 +68,10 @@ impl Staged {
     /// Installs the view before a number that needs it is published (V1). If the mutable memtable changes, seals the
     /// old one and directs later writes to the new one. Called under the commit lock. Readers find the view while the
     /// family's state [keeps](Self::follow) it.
-    pub fn install(&mut self, family: &Family, seam: &Seam) {
+    pub fn install(&mut self, family: &Family, boundary: &MemtableBoundary) {
         if !self.keeps_mutable() {
-            self.next.mutable.begin_after(seam.last);
-            self.present.mutable.seal_at(seam.before, seam.logged_through, seam.next_record);
+            self.next.mutable.begin_after(boundary.last);
+            self.present.mutable.seal_at(boundary.before, boundary.logged_through, boundary.next_record);
             family.set_mutable(&self.next.mutable);
         }
         if let Some(handle) = self.handle.take() {

@@ -13,7 +13,7 @@ use crate::core::family::Family;
 use crate::core::space::Needs;
 use crate::core::{CommitState, FamilyState, OldViews};
 use crate::memtables::Memtables;
-use crate::memtables::staged::{Seam, Staged};
+use crate::memtables::staged::{MemtableBoundary, Staged};
 use crate::order::stall::StallCause;
 use crate::order::stall::stalled;
 use crate::queue::flushable::{Flushable, QueuedMemtable};
@@ -125,16 +125,16 @@ impl Memtables {
     fn install_memtable(&self, family: &mut FamilyState, made: Arc<QueuedMemtable>) -> (Staged, Option<OldViews>) {
         let mut staged = Staged::new(family, std::iter::empty(), Some(&made));
         let commit = self.core.commit.lock();
-        staged.install(&family.family, &self.seam(&commit));
+        staged.install(&family.family, &self.boundary(&commit));
         drop(commit);
         staged.follow(family);
         (staged, family.settle_view())
     }
 
     /// The boundary of memtables switched now: writes up to the last number may be in the old ones, later ones are not.
-    fn seam(&self, commit: &CommitState) -> Seam {
+    fn boundary(&self, commit: &CommitState) -> MemtableBoundary {
         let (last, logged_through) = (commit.last_seq, self.core.pipeline.entered_log());
-        Seam { before: last, last, logged_through, next_record: Some(self.core.next_record(commit)) }
+        MemtableBoundary { before: last, last, logged_through, next_record: Some(self.core.next_record(commit)) }
     }
 
     /// Seals the mutable memtables of all families at one number, and returns it: all writes up to it are in the queues,
@@ -175,9 +175,9 @@ impl Memtables {
         // Room is reserved before the lock, so a memtable found unused under it holds nothing up to the last number.
         let written = state.families.values().filter(|family| !family.mutable.is_unused()).count();
         let is_whole = written == switched.len();
-        let seam = self.seam(&commit);
+        let boundary = self.boundary(&commit);
         for (id, staged, _) in switched.iter_mut().filter(|_| is_whole) {
-            state.families.get(id).into_iter().for_each(|family| staged.install(&family.family, &seam));
+            state.families.get(id).into_iter().for_each(|family| staged.install(&family.family, &boundary));
         }
         drop(commit);
         let mut sealed = Vec::with_capacity(switched.len());
@@ -192,7 +192,7 @@ impl Memtables {
         drop(state);
         drop(switched); // off the locks
         sealed.iter().for_each(|(family, memtable)| self.tell_sealed(family, memtable));
-        is_whole.then_some(seam.last)
+        is_whole.then_some(boundary.last)
     }
 
     /// Seals a family's mutable memtable if it holds anything. Returns the number to flush through: everything written

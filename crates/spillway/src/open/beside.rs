@@ -19,7 +19,7 @@ use crate::core::open_options::{OpenOptions, OtherFamilies};
 use crate::info_log::InfoLog;
 use crate::manage::checkpoint::describe_options;
 use crate::open::replay::Replayed;
-use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
+use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, WalRange};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
 use crate::version::snapshot::ManifestSnapshot;
@@ -98,7 +98,7 @@ fn copy_beside(dir: &Path, options: &OpenOptions, mut copy: impl FnMut(&Beside<'
         Lost::new(&*options.vfs, dir).check_copied(Some(opening.recovered.manifest))?;
         let replayed = opening.recover()?;
         let last_seq = replayed.last_seq;
-        let notices_missing_logs = opening.recovered.log_row.is_some();
+        let notices_missing_logs = opening.recovered.wal_range.is_some();
         copy(&opening.beside(&replayed))?;
         opening.context.tasks.end();
         Ok(Attempt { opened: last_seq, notices_missing_logs })
@@ -122,9 +122,9 @@ impl Opening<'_> {
         let tables = || self.families.values().flat_map(FamilyState::tables);
         let of_values: BTreeSet<FileNumber> =
             tables().flat_map(|table| &table.meta.value_logs).map(|share| share.log).collect();
-        let row = own().min().map(|oldest| LogRow { oldest, newest: own().max() });
+        let row = own().min().map(|oldest| WalRange { oldest, newest: own().max() });
         // Without a row recovery would replay logs that are there for their values only.
-        let log_row = row.or_else(|| of_values.last().copied().map(LogRow::none_through));
+        let wal_range = row.or_else(|| of_values.last().copied().map(WalRange::none_through));
         let snapshot = ManifestSnapshot {
             db_id: Some(context.db_id.clone()),
             next_file: context.numbers.peek(),
@@ -132,7 +132,7 @@ impl Opening<'_> {
             min_log_to_keep: log_number,
             max_family: recovered.max_family,
             log_ends: ends.filter(|end| own().any(|log| log == end.log)).collect(),
-            log_row,
+            wal_range,
             log_frontiers: None,
             log_dir: LOG_DIR_OF_COPY.to_owned(),
             home: String::new(),

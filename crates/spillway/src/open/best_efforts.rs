@@ -22,7 +22,7 @@ use crate::core::open_options::OpenOptions;
 use crate::open::replay::own_logs::was_let_go;
 use crate::open::replay::row::{self, LogPlaces};
 use crate::version::current::read_current;
-use crate::version::edit::{LogRow, NotedLogs, VersionEdit};
+use crate::version::edit::{NotedLogs, VersionEdit, WalRange};
 use crate::version::edit_codec;
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::manifest::manifest_path;
@@ -141,9 +141,9 @@ struct Point {
 
 impl Point {
     /// The logs that were in use, at the point or later.
-    fn log_row(&self) -> Option<LogRow> {
-        let (row, last) = (self.recovered.log_row?, self.last.log_row?.last());
-        Some(LogRow { newest: if last > row.last() { Some(last) } else { row.newest }, ..row })
+    fn wal_range(&self) -> Option<WalRange> {
+        let (row, last) = (self.recovered.wal_range?, self.last.wal_range?.last());
+        Some(WalRange { newest: if last > row.last() { Some(last) } else { row.newest }, ..row })
     }
 
     fn doubts(&self, has_logs: bool, orders: &[UserOrder]) -> Vec<Doubt> {
@@ -292,7 +292,7 @@ fn look_at_logs(
     point: &mut Point,
     options: &OpenOptions,
 ) -> Result<FoundLogs> {
-    let (row, frontiers) = (point.log_row(), point.last.log_frontiers);
+    let (row, frontiers) = (point.wal_range(), point.last.log_frontiers);
     let recovered = &mut point.recovered;
     let noted = NotedLogs { row, frontiers, ..recovered.noted_logs() };
     let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
@@ -314,7 +314,7 @@ fn look_at_logs(
     let prove_a_lost_end = !recovered.is_backups() && row.lost_end(recovered.manifest, point.end).is_some();
     if !are_all_there {
         recovered.forget_logs();
-        recovered.log_row = row.logs.last().map(|last| LogRow::none_through(last.number));
+        recovered.wal_range = row.logs.last().map(|last| WalRange::none_through(last.number));
         note::warn!("the logs do not hold all that followed, and are not replayed");
     }
     Ok(FoundLogs { are_all_there, manifest: row.manifest, prove_a_lost_end, are_tables_unnamed })

@@ -36,7 +36,7 @@ pub(super) fn find(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered
     if let Some(id) = recovered.db_id.clone().map_or_else(|| read(vfs, dir), |id| Ok(Some(id)))? {
         return Ok(Some(id));
     }
-    if recovered.log_row.is_none() {
+    if recovered.wal_range.is_none() {
         return Ok(None); // a new database
     }
     let numbers = file_name::numbers_in(vfs, logs, FileType::Log)?;
@@ -58,7 +58,7 @@ pub(crate) fn owners_beside(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recove
     let named = recovered.filter(is_beside).into_iter().flat_map(|recovered| {
         // A row of none names the last log that was, whose number a guest's may have.
         let row =
-            recovered.log_row.into_iter().filter_map(|row| row.newest.map(|newest| [row.oldest, newest])).flatten();
+            recovered.wal_range.into_iter().filter_map(|row| row.newest.map(|newest| [row.oldest, newest])).flatten();
         row.chain(recovered.tables().flat_map(|table| &table.value_logs).map(|share| share.log))
     });
     let path = |log| dir.join(file_name::format(FileType::Log, log));

@@ -13,13 +13,13 @@ use crate::batch::BatchReader;
 use crate::commit::entries_of;
 use crate::core::unnamed::Logged;
 use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
-use crate::open::replay::row::{self, FoundLog, FoundRow, MissingLog};
+use crate::open::replay::row::{self, FoundLog, FoundRange, MissingLog};
 use crate::open::{is_ours, log_owner};
 use crate::records::ingest_record::IngestRecord;
 use crate::records::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::records::rocksdb_record::{RocksdbStep, steps_of};
 use crate::records::two_phase_record::{Step, TransactionRecord};
-use crate::version::edit::{LogEnd, LogRow};
+use crate::version::edit::{LogEnd, WalRange};
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
 
@@ -38,11 +38,11 @@ pub(crate) struct LogSurvey {
     /// Numbers in the logs.
     pub logged: Logged,
     /// The live WAL range.
-    pub row: Option<LogRow>,
+    pub row: Option<WalRange>,
     /// Ends of cut-off logs: from the MANIFEST, or inferred from the next log's first number.
     pub ends: Vec<LogEnd>,
     /// Our logs, as recovery finds them.
-    pub found: Option<FoundRow>,
+    pub found: Option<FoundRange>,
     /// Paths of damaged or missing logs, and the problem.
     pub damaged: BTreeMap<PathBuf, String>,
     /// On ends that a crash left.
@@ -180,7 +180,7 @@ impl LogSurvey {
         behind.ingests.iter().for_each(|ingest| survey.logged.add_ingest(ingest));
         survey.families.extend(behind.families);
         let newest = found.logs.last().map(|log| log.number);
-        survey.row = found.logs.first().map(|oldest| LogRow { oldest: oldest.number, newest });
+        survey.row = found.logs.first().map(|oldest| WalRange { oldest: oldest.number, newest });
         for number in rocksdbs.into_iter().filter(|_| is_rocksdbs) {
             survey.read_rocksdbs(vfs, &dir.join(file_name::format(FileType::RocksLog, number)), number)?;
         }

@@ -145,7 +145,7 @@ fn open_for_reading(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) 
     let logs = log_dir(dir, &options.db);
     reading::open_steadily(&*options.vfs, dir, &logs, || {
         let opening = prepare(dir, options, info_log)?;
-        let notices_missing_logs = opening.recovered.log_row.is_some();
+        let notices_missing_logs = opening.recovered.wal_range.is_some();
         Ok(Attempt { opened: opening.run()?, notices_missing_logs })
     })
 }

@@ -35,7 +35,7 @@ use crate::open::restart::Restored;
 use crate::queue::flushable::MemtableMaking;
 use crate::queue::images::ImageNames;
 use crate::queue::memory::MemoryBudget;
-use crate::version::edit::LogRow;
+use crate::version::edit::WalRange;
 use crate::version::file_name::{self, FileType};
 use crate::version::ids;
 use crate::version::log_life::LogLives;
@@ -374,7 +374,7 @@ impl<'a> Opening<'a> {
 
     /// Logs of ours in a directory without a fence, left by a takeover that was cut off: the fence must not make them history,
     /// even if a crash keeps them from being deleted.
-    fn left_logs(&self) -> Result<Option<LogRow>> {
+    fn left_logs(&self) -> Result<Option<WalRange>> {
         let (vfs, log_dir) = (&*self.context.vfs, self.context.log_dir());
         let own = self.recovered.id();
         let mut left = file_name::numbers_in(vfs, &log_dir, FileType::Log)?;
@@ -382,7 +382,7 @@ impl<'a> Opening<'a> {
             let path = log_dir.join(file_name::format(FileType::Log, *number));
             *number < self.recovered.next_file && !replay::row::is_of_another(vfs, &path, own)
         });
-        Ok(left.last().copied().map(LogRow::none_through))
+        Ok(left.last().copied().map(WalRange::none_through))
     }
 
     /// Writes the MANIFEST with the ends of the old logs, durable before any sequence number is allocated; then IDENTITY, which a copy
@@ -423,7 +423,7 @@ impl<'a> Opening<'a> {
         identity::write(&**vfs, &context.dir, &context.db_id)?;
         core.logs.note_manifest(writer.noted());
         *engine.installer.manifest.lock() = Some(writer);
-        snapshot.log_row.into_iter().for_each(|row| core.logs.note_durable(row));
+        snapshot.wal_range.into_iter().for_each(|row| core.logs.note_durable(row));
         context.memtables.images.iter().for_each(|images| images.note_fence());
         self.restored.forget_others(&**vfs, &context.dir)?;
         let taken_over = (!self.recovered.fenced).then(|| self.recovered.oldest_read_rocksdb_log());

@@ -21,7 +21,7 @@
 //! order, a write is
 //! - before the barrier: the holder finds it in the pipeline's slots or in the memtable;
 //! - after it: the lock makes this latch's stamp, or a later one, visible to the write. Such a stamp is not 0, and no
-//!   write has it in a clearance without a look at this latch.
+//!   write has it in a permit without a look at this latch.
 //!
 //! `loom_tests.rs` runs this under every thread interleaving and shows that the barrier is needed.
 
@@ -84,16 +84,16 @@ pub(crate) struct RangeLatches {
 /// Result of a look at the latches, valid for the keys looked up. The default lets a commit pass only if no latch is
 /// granted.
 #[derive(Default)]
-pub(crate) struct Clearance<'a> {
+pub(crate) struct LatchPermit<'a> {
     /// The stamp when no granted latch overlapped.
     stamp: u64,
     /// A pass: no overlapping latch is granted while it is held.
     pass: Option<LatchGuard<'a>>,
 }
 
-impl Clearance<'_> {
+impl LatchPermit<'_> {
     /// Stops blocking latches. Called off the commit lock, before any wait.
-    pub fn give_back_pass(&mut self) {
+    pub fn give_back(&mut self) {
         self.pass = None;
     }
 }
@@ -159,19 +159,19 @@ impl RangeLatches {
         Some(LatchGuard { latches: self, number })
     }
 
-    /// Whether a commit with this clearance may take numbers. Called under the commit lock, just before.
+    /// Whether a commit with this permit may take numbers. Called under the commit lock, just before.
     #[inline]
-    pub fn lets_pass(&self, clearance: &Clearance<'_>) -> bool {
+    pub fn lets_pass(&self, permit: &LatchPermit<'_>) -> bool {
         // The commit lock makes a granted latch visible. Acquire pairs with a latch's release: its holder's effects
         // come before this write.
         let stamp = self.stamp.load(Ordering::Acquire);
-        stamp == 0 || stamp == clearance.stamp || clearance.pass.is_some()
+        stamp == 0 || stamp == permit.stamp || permit.pass.is_some()
     }
 
-    /// A clearance if no granted latch overlaps the keys, else `None`. Does not wait for latches.
-    pub fn look(&self, keys: &[KeyRange<'_>]) -> Option<Clearance<'_>> {
+    /// A permit if no granted latch overlaps the keys, else `None`. Does not wait for latches.
+    pub fn look(&self, keys: &[KeyRange<'_>]) -> Option<LatchPermit<'_>> {
         let queue = self.lock();
-        (!queue.is_latched(keys)).then(|| Clearance { stamp: queue.stamp(), pass: None })
+        (!queue.is_latched(keys)).then(|| LatchPermit { stamp: queue.stamp(), pass: None })
     }
 
     /// Waits behind overlapping latches, granted or queued, and returns with a pass. Called only after
@@ -179,9 +179,9 @@ impl RangeLatches {
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
-    pub fn wait(&self, keys: &[KeyRange<'_>], go_on: &dyn Fn() -> Result<()>) -> Result<Clearance<'_>> {
+    pub fn wait(&self, keys: &[KeyRange<'_>], go_on: &dyn Fn() -> Result<()>) -> Result<LatchPermit<'_>> {
         let spans = keys.iter().map(LatchSpan::of).collect();
-        Ok(Clearance { stamp: 0, pass: Some(self.enter(Reach::of(spans), Kind::Pass, go_on)?) })
+        Ok(LatchPermit { stamp: 0, pass: Some(self.enter(Reach::of(spans), Kind::Pass, go_on)?) })
     }
 
     /// Makes every waiter call `go_on` again.

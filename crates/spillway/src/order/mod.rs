@@ -11,7 +11,7 @@ use crate::order::pipeline::LogPosition;
 
 /// Sequence numbers of a commit, and the end of its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Given {
+pub(crate) struct SeqRange {
     /// Last number before the commit.
     pub before: SeqNo,
     pub last: SeqNo,

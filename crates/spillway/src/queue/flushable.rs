@@ -15,7 +15,7 @@ use vfs::Origin;
 
 use crate::log_files::pace::MemtablePace;
 use crate::log_files::value_logs::{Logged, ValueLogs};
-use crate::order::Given;
+use crate::order::SeqRange;
 use crate::order::pipeline::LogPosition;
 use crate::queue::images::ImageNames;
 use crate::queue::ingest::QueuedIngest;
@@ -109,9 +109,9 @@ pub trait Flushable: Send + Sync {
 }
 
 /// A queue entry numbered when it is enqueued.
-pub(crate) trait Joins: Flushable {
+pub(crate) trait Enqueue: Flushable {
     /// Called once, under the commit lock, before any reader can find the entry.
-    fn set_numbers(&self, given: &Given);
+    fn set_numbers(&self, given: &SeqRange);
 }
 
 /// A memtable in the queue, mutable or sealed.

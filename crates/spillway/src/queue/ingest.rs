@@ -10,10 +10,10 @@ use table::{TableReadOptions, TableValue, Visit};
 use crate::cursor::damage::{is_damage, pass_over_table};
 use crate::cursor::level::{LevelCursor, LevelFiles};
 use crate::cursor::merging::MergingCursor;
-use crate::order::Given;
+use crate::order::SeqRange;
 use crate::order::pipeline::LogPosition;
+use crate::queue::flushable::Enqueue;
 use crate::queue::flushable::Flushable;
-use crate::queue::flushable::Joins;
 use crate::records::ingest_record::{FamilyIngest, IngestShape, IngestTable, numbered};
 use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
@@ -28,7 +28,7 @@ pub struct QueuedIngest {
     shape: IngestShape,
     /// Microseconds since 1970 by the wall clock.
     arrived_us: u64,
-    given: OnceLock<Given>,
+    given: OnceLock<SeqRange>,
     /// The numbered tables, by layer. Built on first use, not under the commit lock (C3).
     layers: OnceLock<Vec<Vec<Arc<TableFile>>>>,
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
@@ -141,7 +141,7 @@ impl QueuedIngest {
         Some(self.reservation.load(Ordering::Acquire)).filter(|id| *id > 0)
     }
 
-    fn given(&self) -> Given {
+    fn given(&self) -> SeqRange {
         *self.given.get().expect("numbered before it is queued")
     }
 
@@ -272,8 +272,8 @@ impl Flushable for QueuedIngest {
     }
 }
 
-impl Joins for QueuedIngest {
-    fn set_numbers(&self, given: &Given) {
+impl Enqueue for QueuedIngest {
+    fn set_numbers(&self, given: &SeqRange) {
         self.given.set(*given).expect("an entry is numbered once");
     }
 }

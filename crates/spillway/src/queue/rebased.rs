@@ -8,9 +8,9 @@ use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{Cursor, LookupKey, Result, SeqNo};
 use table::{TableReadOptions, TableValue, Visit};
 
-use crate::order::Given;
+use crate::order::SeqRange;
 use crate::order::pipeline::LogPosition;
-use crate::queue::flushable::Joins;
+use crate::queue::flushable::Enqueue;
 use crate::queue::flushable::{Flushable, HeldMemtable};
 use crate::queue::memory::Charge;
 
@@ -19,7 +19,7 @@ pub struct RebasedMemtable {
     held: HeldMemtable,
     /// Numbers of the same commit before the batch's first.
     numbers_before: u64,
-    given: OnceLock<Given>,
+    given: OnceLock<SeqRange>,
     /// With external numbers; built on first use.
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
 }
@@ -92,8 +92,8 @@ impl Flushable for RebasedMemtable {
     }
 }
 
-impl Joins for RebasedMemtable {
-    fn set_numbers(&self, given: &Given) {
+impl Enqueue for RebasedMemtable {
+    fn set_numbers(&self, given: &SeqRange) {
         self.given.set(*given).expect("an entry is numbered once");
     }
 }
@@ -210,7 +210,7 @@ mod tests {
             ("a", ValueKind::Value, "3"),
             ("c", ValueKind::RangeDeletion, "d"),
         ]);
-        batch.set_numbers(&Given { before: SeqNo(98), last: SeqNo(104), log_end: 0 });
+        batch.set_numbers(&SeqRange { before: SeqNo(98), last: SeqNo(104), log_end: 0 });
         let options = TableReadOptions::default();
         let seen = |seq| {
             let mut seen = Vec::new();

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::core::{Core, FamilyState};
     use crate::internal::{Database, FamilyOptions, OpenOptions};
-    use crate::memtables::staged::{Seam, Staged};
+    use crate::memtables::staged::{MemtableBoundary, Staged};
 
     fn open() -> Database {
         let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
@@ -110,7 +110,7 @@ mod tests {
     fn announce_in(family: &mut FamilyState, next: Option<&Arc<QueuedMemtable>>, n: u64) {
         let (before, last) = (SeqNo(n), SeqNo(n));
         let mut staged = Staged::new(family, std::iter::empty(), next);
-        staged.install(&family.family, &Seam { before, last, logged_through: 0, next_record: None });
+        staged.install(&family.family, &MemtableBoundary { before, last, logged_through: 0, next_record: None });
         staged.follow(family);
     }
 

@@ -44,7 +44,7 @@ impl LogEnd {
 /// Live WAL range: the WALs of our own format needed by recovery. Every WAL names its predecessor, so the two ends of
 /// the range suffice to notice a missing WAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogRow {
+pub struct WalRange {
     /// WALs below hold only data already in tables; they may be gone.
     pub oldest: FileNumber,
     /// In use when this was written, so it and `oldest` exist; later WALs may. `None`: no WAL was needed, and there may
@@ -52,10 +52,10 @@ pub struct LogRow {
     pub newest: Option<FileNumber>,
 }
 
-impl LogRow {
+impl WalRange {
     /// No WAL is needed; `last` is the last needed one, 0 if there never was one.
-    pub fn none_through(last: FileNumber) -> LogRow {
-        LogRow { oldest: FileNumber(last.0.saturating_add(1)), newest: None }
+    pub fn none_through(last: FileNumber) -> WalRange {
+        WalRange { oldest: FileNumber(last.0.saturating_add(1)), newest: None }
     }
 
     /// The last WAL known to have been in use, 0 if there never was one.
@@ -68,7 +68,7 @@ impl LogRow {
 #[derive(Clone, Debug, Default)]
 pub struct NotedLogs {
     /// The live WAL range.
-    pub row: Option<LogRow>,
+    pub row: Option<WalRange>,
     /// How far the logs were synced and published.
     pub frontiers: Frontiers,
     /// The opens for writing that made them.
@@ -126,7 +126,7 @@ pub struct VersionEdit {
     /// Ends of logs.
     pub log_ends: Vec<LogEnd>,
     /// The logs still needed.
-    pub log_row: Option<LogRow>,
+    pub wal_range: Option<WalRange>,
     /// How far the logs are synced and published; of a restore, how far those reach that it keeps. A log that ends earlier
     /// lost its end.
     pub log_frontiers: Option<Frontiers>,
@@ -159,7 +159,7 @@ impl VersionEdit {
         self.fence.is_some()
             || self.flushed_through.is_some()
             || !self.log_ends.is_empty()
-            || self.log_row.is_some()
+            || self.wal_range.is_some()
             || self.log_frontiers.is_some()
             || self.log_dir.is_some()
             || self.home.is_some()

@@ -8,7 +8,7 @@ use base::name;
 use base::{Error, FamilyId, Result};
 use log::{Frontiers, Position};
 
-use super::edit::{LogEnd, LogRow, VersionEdit};
+use super::edit::{LogEnd, VersionEdit, WalRange};
 use super::file_meta_codec::{self, Form, decode_internal_key, decode_level, decode_number, decode_seq, text};
 use super::session;
 use super::table_file::Backing;
@@ -139,7 +139,7 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
         let written = if end.on_disk { &fields[..3] } else { &fields[..] };
         put_private(out, private_tag::LOG_END, written);
     }
-    if let Some(row) = &edit.log_row {
+    if let Some(row) = &edit.wal_range {
         match row.newest {
             Some(newest) => put_private(out, private_tag::LOG_ROW, &[row.oldest.0, newest.0]),
             None => put_private(out, private_tag::NO_LOGS, &[row.last().0]),
@@ -303,8 +303,8 @@ fn decode_private(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> 
             last_seq: decode_seq(&mut field, "last number of a log")?,
             on_disk: field.is_empty() || decode_not_on_disk(&mut field)?,
         }),
-        private_tag::LOG_ROW => edit.log_row = Some(decode_log_row(&mut field)?),
-        private_tag::NO_LOGS => edit.log_row = Some(LogRow::none_through(decode_number(&mut field, "last log")?)),
+        private_tag::LOG_ROW => edit.wal_range = Some(decode_log_row(&mut field)?),
+        private_tag::NO_LOGS => edit.wal_range = Some(WalRange::none_through(decode_number(&mut field, "last log")?)),
         _ => edit.linked_ingests.push(decode_seq(&mut field, "number of an ingest")?),
     }
     if field.is_empty() { Ok(()) } else { Err(Error::corruption("a private field is too long")) }
@@ -347,12 +347,12 @@ fn decode_table_bounds(reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Resul
     if field.is_empty() { Ok(()) } else { Err(Error::corruption("a private field is too long")) }
 }
 
-fn decode_log_row(field: &mut Reader<'_>) -> Result<LogRow> {
+fn decode_log_row(field: &mut Reader<'_>) -> Result<WalRange> {
     let (oldest, newest) = (decode_number(field, "oldest log")?, decode_number(field, "newest log")?);
     if oldest > newest {
         return Err(Error::corruption(format!("the logs are said to go from {oldest} to {newest}")));
     }
-    Ok(LogRow { oldest, newest: Some(newest) })
+    Ok(WalRange { oldest, newest: Some(newest) })
 }
 
 /// Skips fields without meaning for us. Refuses fields unsafe to skip.

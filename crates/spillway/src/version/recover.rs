@@ -14,7 +14,7 @@ use vfs::{IoClass, Vfs};
 
 use super::builder::VersionBuilder;
 use super::current::read_current;
-use super::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow, NotedLogs, VersionEdit};
+use super::edit::{LOG_DIR_OF_COPY, LogEnd, NotedLogs, VersionEdit, WalRange};
 use super::edit_codec;
 use super::file_name::{self, FileType};
 use super::manifest::manifest_path;
@@ -57,7 +57,7 @@ pub struct Recovered {
     /// A running database wrote the MANIFEST: only such a one notes frontiers with a row of logs.
     pub is_writers: bool,
     /// `None` if the MANIFEST records none: RocksDB wrote it, or there is no WAL.
-    pub log_row: Option<LogRow>,
+    pub wal_range: Option<WalRange>,
     /// The option `wal_dir` at the last open for writing.
     pub log_dir: Option<String>,
     /// The database's directory at that open, noted beside a `log_dir` elsewhere.
@@ -316,7 +316,7 @@ impl Recovered {
     /// Every write up to this number is in tables, whatever T the families record. If a fenced MANIFEST records no live
     /// WAL range, as in a backup made after a flush, all data is in tables. 0 otherwise.
     pub fn all_in_tables(&self) -> SeqNo {
-        if self.fenced && self.log_row.is_none() { self.last_seq } else { SeqNo::ZERO }
+        if self.fenced && self.wal_range.is_none() { self.last_seq } else { SeqNo::ZERO }
     }
 
     /// Of logs kept beside a backup, those with numbers through this one may be gone: the original let them go once all was in
@@ -357,7 +357,7 @@ impl Recovered {
     /// Whether logs may follow that know of other families and of another MANIFEST, perhaps of the same number: the MANIFEST
     /// is a backup's, which can be restored beside kept logs.
     pub(crate) fn is_backups(&self) -> bool {
-        self.fenced && !self.is_writers && self.log_row.is_none_or(|row| row.newest.is_none())
+        self.fenced && !self.is_writers && self.wal_range.is_none_or(|row| row.newest.is_none())
     }
 
     /// The number of the MANIFEST that its logs note. `None`: a backup's, and the logs kept beside it note the original's.
@@ -383,17 +383,17 @@ impl Recovered {
 
     pub(crate) fn noted_logs(&self) -> NotedLogs {
         let (sessions, manifest) = (self.sessions.clone(), self.manifest);
-        NotedLogs { row: self.log_row, frontiers: self.log_frontiers, sessions, manifest }
+        NotedLogs { row: self.wal_range, frontiers: self.log_frontiers, sessions, manifest }
     }
 
     /// No log of ours is needed any more, and none is missed.
     pub(crate) fn forget_logs(&mut self) {
-        (self.log_row, self.log_frontiers) = (None, Frontiers::default());
+        (self.wal_range, self.log_frontiers) = (None, Frontiers::default());
     }
 
     /// Whether anything was written. A kill in the first open leaves a database without anything.
     pub(crate) fn is_in_use(&self) -> bool {
-        self.last_seq.0 > 0 || self.tables().next().is_some() || self.log_row.is_some_and(|row| row.newest.is_some())
+        self.last_seq.0 > 0 || self.tables().next().is_some() || self.wal_range.is_some_and(|row| row.newest.is_some())
     }
 
     /// The family of a number.
@@ -442,7 +442,7 @@ impl Recovered {
     /// Raises the next file number above every log of the MANIFEST. A new log names the one before it, which has to be
     /// the smaller number even if that log is lost.
     pub(crate) fn pass_named_logs(&mut self) {
-        let row = self.log_row.into_iter().flat_map(|row| [Some(row.oldest), row.newest]).flatten();
+        let row = self.wal_range.into_iter().flat_map(|row| [Some(row.oldest), row.newest]).flatten();
         let of_values = self.tables().flat_map(|meta| &meta.value_logs).map(|share| share.log);
         let ends = self.log_ends.iter().map(|end| end.log);
         let frontiers = [self.log_frontiers.synced.log, self.log_frontiers.published.log];

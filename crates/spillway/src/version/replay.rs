@@ -6,7 +6,7 @@ use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::Frontiers;
 
 use super::builder::refused;
-use super::edit::{FENCE_VERSION, LogEnd, LogRow, VersionEdit};
+use super::edit::{FENCE_VERSION, LogEnd, VersionEdit, WalRange};
 use super::file_name::{self, FileType};
 use super::recover::Recovered;
 use super::session::Session;
@@ -233,7 +233,7 @@ pub(crate) struct Replay {
     rocksdb_logs: RocksdbLogs,
     max_family: u32,
     log_ends: BTreeMap<FileNumber, LogEnd>,
-    log_row: Option<LogRow>,
+    wal_range: Option<WalRange>,
     log_frontiers: Frontiers,
     is_writers: bool,
     log_dir: Option<String>,
@@ -390,8 +390,8 @@ impl Replay {
         }
         self.max_family = self.max_family.max(edit.max_family.unwrap_or_default()).max(edit.family.0);
         self.log_ends.extend(edit.log_ends.iter().map(|end| (end.log, *end)));
-        self.log_row = edit.log_row.or(self.log_row);
-        self.is_writers |= edit.log_frontiers.is_some() && edit.log_row.is_some();
+        self.wal_range = edit.wal_range.or(self.wal_range);
+        self.is_writers |= edit.log_frontiers.is_some() && edit.wal_range.is_some();
         self.log_frontiers = self.log_frontiers.max(edit.log_frontiers.unwrap_or_default());
         if let Some(dir) = &edit.log_dir {
             (self.log_dir, self.home) = (Some(dir.clone()), edit.home.clone());
@@ -474,7 +474,7 @@ impl Replay {
             min_log_to_keep: self.min_log_to_keep,
             rocksdb_logs,
             log_ends,
-            log_row: self.log_row,
+            wal_range: self.wal_range,
             log_frontiers: self.log_frontiers,
             is_writers: self.is_writers,
             log_dir: self.log_dir,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::{FamilyId, FileNumber, SeqNo};
 use log::Frontiers;
 
-use super::edit::{LogEnd, LogRow, VersionEdit};
+use super::edit::{LogEnd, VersionEdit, WalRange};
 use super::session::Session;
 use super::version::Version;
 
@@ -40,7 +40,7 @@ pub struct ManifestSnapshot {
     pub min_log_to_keep: FileNumber,
     pub max_family: u32,
     pub log_ends: Vec<LogEnd>,
-    pub log_row: Option<LogRow>,
+    pub wal_range: Option<WalRange>,
     pub log_frontiers: Option<Frontiers>,
     /// The option `wal_dir`.
     pub log_dir: String,
@@ -81,7 +81,7 @@ impl ManifestSnapshot {
                 _ => Vec::new(),
             },
             log_ends: if fenced { self.log_ends.clone() } else { Vec::new() },
-            log_row: self.log_row.filter(|_| fenced),
+            wal_range: self.wal_range.filter(|_| fenced),
             log_frontiers: self.log_frontiers.filter(|_| fenced),
             log_dir: fenced.then(|| self.log_dir.clone()),
             home: Some(self.home.clone()).filter(|home| fenced && !home.is_empty()),

@@ -1,5 +1,5 @@
 //! Recurring work per bytes of WAL. Memtables in files get a recovery watermark, so a restart need not replay their
-//! contents (see [`crate::open`]'s `restart`). Upkeep prefaults the log further ([`crate::wal::presence`]).
+//! contents (see [`crate::open`]'s `restart`). Upkeep prefaults the log further ([`crate::wal::prefault`]).
 
 use base::SeqNo;
 use log::Position;

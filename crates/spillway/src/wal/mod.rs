@@ -2,5 +2,5 @@
 
 mod end;
 mod marks;
-pub(crate) mod presence;
+pub(crate) mod prefault;
 pub(crate) mod roll;

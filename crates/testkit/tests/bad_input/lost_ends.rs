@@ -295,7 +295,7 @@ fn named_log_without_a_header_is_damaged() {
     let unsynced = WriteOptions::default(); // no place that was synced proves the newest log
     (0..40u32).for_each(|key| db.put(&db.default_family(), &key.to_be_bytes(), &value, &unsynced).unwrap());
     let whole = copy(&vfs);
-    let named = testkit::engine::version::recover::recover(&*whole, Path::new(DIR)).unwrap().log_row.unwrap();
+    let named = testkit::engine::version::recover::recover(&*whole, Path::new(DIR)).unwrap().wal_range.unwrap();
     let logs = ending(&whole, ".splog");
     let is_named =
         |path: &&PathBuf| path.file_stem().unwrap().to_string_lossy().parse::<u64>().unwrap() <= named.last().0;

@@ -9,7 +9,7 @@ use base::FileNumber;
 use log::{RecordKind, ReplayOptions};
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::options::WalRecoveryMode;
-use testkit::engine::version::edit::LogRow;
+use testkit::engine::version::edit::WalRange;
 use testkit::engine::version::recover::recover;
 use testkit::engine::{Db, ErrorKind, WriteOptions, repair};
 use testkit::run::DIR;
@@ -20,8 +20,8 @@ use crate::common::{
 };
 use crate::logs::{with_logs_of, with_several_logs};
 
-fn row(vfs: &MemoryVfs, dir: &str) -> LogRow {
-    recover(vfs, Path::new(dir)).unwrap().log_row.expect("our MANIFEST says which logs there are")
+fn row(vfs: &MemoryVfs, dir: &str) -> WalRange {
+    recover(vfs, Path::new(dir)).unwrap().wal_range.expect("our MANIFEST says which logs there are")
 }
 
 fn number(log: &Path) -> FileNumber {

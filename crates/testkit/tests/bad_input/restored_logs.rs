@@ -458,7 +458,7 @@ fn guests_log_behind_the_last_one_that_was_is_none_of_the_databases() {
     put(&db, b"k", b"v");
     db.flush(&[&db.default_family()]).unwrap();
     db.close().unwrap();
-    let row = recover(&*vfs, Path::new(DIR)).unwrap().log_row.unwrap();
+    let row = recover(&*vfs, Path::new(DIR)).unwrap().wal_range.unwrap();
     assert_eq!(row.newest, None);
     let log = Path::new(DIR).join(format!("{}.splog", row.oldest));
     for _ in 4..row.oldest.0 {

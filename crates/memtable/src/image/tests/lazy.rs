@@ -94,7 +94,7 @@ fn files_with_room_behind_what_was_handed_out_are_read() {
             subject.insert_all(a_few_of_each());
             check(&subject, &subject.image());
             subject.insert_all(random_ops(&mut Random(5), 300));
-            while subject.memtable.make_present(usize::MAX, &|_| true) {}
+            while subject.memtable.prefault(usize::MAX, &|_| true) {}
             check(&subject, &subject.image());
             let (_, sealed) = subject.images();
             check(&subject, &sealed);

@@ -16,7 +16,7 @@ use super::{BackupId, BackupOptions};
 use crate::background::staging::scan;
 use crate::background::{Env, Helpers, run_parts};
 use crate::core::tables::verify_alone;
-use crate::version::edit::{LogEnd, LogRow};
+use crate::version::edit::{LogEnd, WalRange};
 use crate::version::file_name::FileType;
 use crate::version::recover::{self, Recovered};
 use crate::version::table_file::FileMeta;
@@ -102,7 +102,7 @@ fn checked_scan(
 #[derive(Clone)]
 pub(super) struct NotedEnds {
     pub ends: Vec<LogEnd>,
-    pub row: Option<LogRow>,
+    pub row: Option<WalRange>,
     /// Logs from this number on were ended by the process that makes the backup, if the MANIFEST has no end for them.
     pub own_from: FileNumber,
 }
@@ -115,12 +115,12 @@ impl NotedEnds {
             let mut files = backup.meta.files.iter().map(|file| &file.path);
             files.any(|path| path.file_type() == FileType::Log && path.number() == *log)
         };
-        let named = recovered.log_row.and_then(|row| Some([row.oldest, row.newest?]));
+        let named = recovered.wal_range.and_then(|row| Some([row.oldest, row.newest?]));
         if let Some(log) = named.iter().flatten().find(|log| !has(log)) {
             let what = format!("backup {} lacks log {log}, which its MANIFEST names", backup.id);
             return Err(Error::corruption(what));
         }
-        Ok(NotedEnds { ends: recovered.log_ends.clone(), row: recovered.log_row, own_from: FileNumber(u64::MAX) })
+        Ok(NotedEnds { ends: recovered.log_ends.clone(), row: recovered.wal_range, own_from: FileNumber(u64::MAX) })
     }
 
     /// Reads a log of ours as the open of the backup does, which takes each log through its end.

@@ -424,7 +424,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// `InvalidArgument`: they are of the other kind.
-    fn check_kind(&self, found: &row::FoundRow) -> Result<()> {
+    fn check_kind(&self, found: &row::FoundRange) -> Result<()> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
         let are_other = match self.recovered.fenced {
             // A takeover that was cut off noted no MANIFEST. Without an id the logs may be another database's, beside RocksDB's.
@@ -527,7 +527,7 @@ impl Reader<'_> {
     /// # Errors
     /// `Corruption`: one is missing, or its header is damaged. `InvalidArgument`: one is the existing database's, and that is
     /// another one.
-    fn find_row(&self, own: DatabaseId, recovered: &Recovered) -> Result<row::FoundRow> {
+    fn find_row(&self, own: DatabaseId, recovered: &Recovered) -> Result<row::FoundRange> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
         let head = |path: &Path, number| log::read_head(vfs, path, number);
         let found = row::find(vfs, dir, own, recovered.noted_logs(), head)?;

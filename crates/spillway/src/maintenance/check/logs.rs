@@ -14,7 +14,7 @@ use crate::batch::BatchReader;
 use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
 use crate::open::replay::rocksdb_history::RocksdbHistory;
 use crate::open::replay::rocksdb_logs::{LACKS_STEPS, check_place};
-use crate::open::replay::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
+use crate::open::replay::row::{self, FoundLog, FoundRange, LogPlaces, MissingLog};
 use crate::open::{log_owner, options_file};
 use crate::records::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::records::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
@@ -24,7 +24,7 @@ use crate::version::file_name::{self, FileType};
 
 /// The logs of a database.
 pub(super) struct FoundLogs {
-    pub row: FoundRow,
+    pub row: FoundRange,
     /// RocksDB logs that may be needed.
     pub rocksdbs: BTreeSet<FileNumber>,
     pub bytes: u64,
@@ -43,7 +43,7 @@ impl Check<'_> {
         // Logs of ours in RocksDB's directory are of a takeover that was cut off.
         let row = match self.recovered.fenced {
             true => row::find(&*vfs, &dir, self.database(), self.recovered.noted_logs(), head)?,
-            false => FoundRow::default(),
+            false => FoundRange::default(),
         };
         let let_go = self.recovered.let_go_through();
         if self.recovered.fenced {

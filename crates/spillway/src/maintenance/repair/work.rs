@@ -289,7 +289,7 @@ impl<'a> Repairing<'a> {
         let of_values = metas().flat_map(|meta| &meta.value_logs).map(|share| FileNumber(share.log.0 + 1));
         let next_file = of_values.fold(self.next_file, FileNumber::max);
         let largest_id = families.last().map_or(0, |family| family.id.0);
-        let row = if self.is_complete { old.and_then(|old| old.log_row) } else { self.logs.row };
+        let row = if self.is_complete { old.and_then(|old| old.wal_range) } else { self.logs.row };
         let is_rocksdbs = self.is_rocksdbs();
         let copied = old.filter(|old| old.is_copy());
         // Tables of a copy can have been made under its original's id.
@@ -304,7 +304,7 @@ impl<'a> Repairing<'a> {
             min_log_to_keep: old.map_or(FileNumber(0), |old| old.min_log_to_keep),
             rocksdb_logs: old.map(|old| old.rocksdb_logs.clone()).unwrap_or_default(),
             log_ends: self.logs.ends.clone(),
-            log_row: row,
+            wal_range: row,
             log_frontiers: old.filter(|_| self.is_complete).map(|old| old.log_frontiers).unwrap_or_default(),
             manifest_end: None,
             is_writers: !self.is_complete || old.is_none_or(|old| old.is_writers),

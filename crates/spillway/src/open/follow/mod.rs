@@ -79,7 +79,7 @@ impl Following for Follower {
     fn lag(&self) -> Result<Lag> {
         let (context, place) = (&self.core.context, self.place.lock());
         let dir = context.log_dir();
-        let needed = place.recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
+        let needed = place.recovered.wal_range.map_or(FileNumber(0), |row| row.oldest);
         let from = place.log.unwrap_or_default();
         let mut bytes = 0;
         for number in file_name::numbers_in(&*context.vfs, &dir, FileType::Log)?.range(from.log.max(needed)..) {
@@ -254,7 +254,7 @@ fn note_edit(recovered: &mut Recovered, edit: &VersionEdit) {
     recovered.last_seq = recovered.last_seq.max(edit.last_seq.unwrap_or_default());
     recovered.last_written = recovered.last_written.max(edit.last_seq.unwrap_or_default());
     recovered.log_ends.extend(&edit.log_ends);
-    recovered.log_row = edit.log_row.or(recovered.log_row);
+    recovered.wal_range = edit.wal_range.or(recovered.wal_range);
 }
 
 /// The edit from a working copy to the stored state.

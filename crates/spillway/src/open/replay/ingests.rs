@@ -9,8 +9,8 @@ use vfs::Vfs;
 
 use super::{LogReplay, seal};
 use crate::commit::overlap::Coverage;
-use crate::order::Given;
-use crate::queue::flushable::Joins;
+use crate::order::SeqRange;
+use crate::queue::flushable::Enqueue;
 use crate::queue::ingest::QueuedIngest;
 use crate::records::ingest_record::{FamilyIngest, IngestRecord, IngestShape};
 use crate::version::recover::{check_table, table_path};
@@ -22,7 +22,7 @@ pub(super) struct WantedShare {
     shape: IngestShape,
     /// Microseconds since 1970.
     arrived_us: u64,
-    given: Given,
+    given: SeqRange,
 }
 
 impl LogReplay<'_> {
@@ -32,7 +32,7 @@ impl LogReplay<'_> {
     /// `Corruption`: the record is malformed, or one of its tables is missing or has another size.
     pub(super) fn wanted_shares(&mut self, record: &IngestRecord) -> Result<Vec<WantedShare>> {
         let shape = record.shape();
-        let given = Given { before: SeqNo(record.first.0 - 1), last: record.last(), log_end: 0 };
+        let given = SeqRange { before: SeqNo(record.first.0 - 1), last: record.last(), log_end: 0 };
         // Records of earlier versions do not tell.
         let arrived_us = if record.arrived_us > 0 { record.arrived_us } else { self.context.vfs.unix_time_us() };
         let mut wanted = Vec::with_capacity(record.families.len());

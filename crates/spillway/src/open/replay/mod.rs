@@ -35,7 +35,7 @@ use crate::version::manifest::manifest_path;
 use crate::version::recover::Recovered;
 use doubts::{Doubting, Hole};
 use prepared::ReplayedPrepares;
-use row::FoundRow;
+use row::FoundRange;
 
 mod doubts;
 pub(crate) mod ingests;
@@ -147,7 +147,7 @@ impl<'a> LogReplay<'a> {
     pub fn run(mut self) -> Result<Replayed> {
         let rocksdb_logs = self.find_rocksdb_logs(self.recovered)?;
         // Logs of ours in RocksDB's directory are of a takeover that was cut off.
-        let own_logs = if self.recovered.fenced { self.find_row(self.recovered)? } else { FoundRow::default() };
+        let own_logs = if self.recovered.fenced { self.find_row(self.recovered)? } else { FoundRange::default() };
         own_logs.check_manifest(&self.context.dir, self.recovered)?;
         self.replay_rocksdb_logs(&rocksdb_logs)?;
         if self.may_flush && !rocksdb_logs.is_empty() {

@@ -14,7 +14,7 @@ use vfs::Vfs;
 
 use super::ingests::WantedShare;
 use super::prepared::ReplayedPrepares;
-use super::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
+use super::row::{self, FoundLog, FoundRange, LogPlaces, MissingLog};
 use super::{LogReplay, check_count};
 use crate::batch::BatchReader;
 use crate::log_files::logs::ReplayedLog;
@@ -40,7 +40,7 @@ impl LogReplay<'_> {
     ///
     /// # Errors
     /// `Corruption`: one is missing. `InvalidArgument`: it lies in another directory.
-    pub(super) fn find_row(&mut self, recovered: &Recovered) -> Result<FoundRow> {
+    pub(super) fn find_row(&mut self, recovered: &Recovered) -> Result<FoundRange> {
         let (vfs, dir) = (&*self.context.vfs, self.context.log_dir());
         let salvages = self.salvages();
         let mut found = row::find(vfs, &dir, self.database(), recovered.noted_logs(), |path, number| {
@@ -79,7 +79,7 @@ impl LogReplay<'_> {
         self.recovered.id()
     }
 
-    pub(super) fn replay_own_logs(&mut self, row: &FoundRow, log_ends: &[LogEnd]) -> Result<()> {
+    pub(super) fn replay_own_logs(&mut self, row: &FoundRange, log_ends: &[LogEnd]) -> Result<()> {
         let (logs, mut missing) = (&row.logs, row.missing.iter().peekable());
         // The end of the history, if before the last log.
         let mut ended: Option<Position> = None;
@@ -140,7 +140,7 @@ impl LogReplay<'_> {
 
     fn read_all_on(&mut self, log: &mut Option<Position>, applied: &mut SeqNo) -> Result<()> {
         (self.last_record, self.applied, self.skips_through) = (*applied, *applied, *applied);
-        let oldest = self.recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
+        let oldest = self.recovered.wal_range.map_or(FileNumber(0), |row| row.oldest);
         self.prepares.forget_before(oldest);
         if let Some(at) = log.filter(|at| at.log >= oldest) {
             let found = FoundLog { number: at.log, later: Frontiers::default() };

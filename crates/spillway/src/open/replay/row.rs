@@ -24,7 +24,7 @@ use crate::version::session;
 
 /// The needed logs in a directory.
 #[derive(Default)]
-pub(crate) struct FoundRow {
+pub(crate) struct FoundRange {
     /// Ascending.
     pub logs: Vec<FoundLog>,
     /// Ascending. Of adjacent missing logs only the last may be known.
@@ -72,7 +72,7 @@ pub(crate) fn find(
     own: DatabaseId,
     noted: NotedLogs,
     mut read_head: impl FnMut(&Path, FileNumber) -> Result<LogHead>,
-) -> Result<FoundRow> {
+) -> Result<FoundRange> {
     let oldest = noted.row.map_or(FileNumber(0), |row| row.oldest);
     // A log of a session after the MANIFEST's is told by the MANIFEST that it notes. One that notes none can be of an open that was cut
     // off.
@@ -128,10 +128,10 @@ pub(crate) fn find(
     };
     let missing =
         missing.map(|(number, named_by)| MissingLog { number, named_by, in_its_place: in_place(number) }).collect();
-    Ok(FoundRow { logs, missing, others, manifest, unnoted })
+    Ok(FoundRange { logs, missing, others, manifest, unnoted })
 }
 
-impl FoundRow {
+impl FoundRange {
     /// Checks that the MANIFEST has come as far as a log noted.
     ///
     /// # Errors
@@ -325,7 +325,7 @@ impl LogPlaces {
         &self,
         vfs: &dyn Vfs,
         own: DatabaseId,
-        found: &FoundRow,
+        found: &FoundRange,
         manifest: Option<FileNumber>,
         let_go: Option<SeqNo>,
         mode: WalRecoveryMode,

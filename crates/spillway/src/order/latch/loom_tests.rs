@@ -36,17 +36,17 @@ impl World {
 
     fn write(&self) -> Result<()> {
         let keys = [KeyRange { family: FamilyId(0), order: &ORDER, start: b"k", end: b"k", end_is_exclusive: false }];
-        let mut clearance = Clearance::default();
+        let mut permit = LatchPermit::default();
         loop {
             let commit = self.commit.lock().expect("no panic under the lock");
-            if self.latches.lets_pass(&clearance) {
+            if self.latches.lets_pass(&permit) {
                 self.numbered.fetch_add(1, Ordering::Relaxed);
                 drop(commit); // before the pass
                 return Ok(());
             }
             drop(commit);
-            clearance = match self.latches.look(&keys) {
-                Some(clearance) => clearance,
+            permit = match self.latches.look(&keys) {
+                Some(permit) => permit,
                 None => self.latches.wait(&keys, &|| self.go_on())?,
             };
         }

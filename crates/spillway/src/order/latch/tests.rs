@@ -41,23 +41,23 @@ fn until_queued(latches: &RangeLatches, entries: usize) {
 #[test]
 fn without_a_latch_everyone_passes_and_with_one_nobody_does_unseen() {
     let latches = RangeLatches::new();
-    assert!(latches.lets_pass(&Clearance::default()));
+    assert!(latches.lets_pass(&LatchPermit::default()));
     let latch = acquire(&latches, vec![span("c", "f")]);
-    assert!(!latches.lets_pass(&Clearance::default()));
+    assert!(!latches.lets_pass(&LatchPermit::default()));
     assert!(latches.look(&[keys("d", "d")]).is_none());
-    let clearance = latches.look(&[keys("g", "z")]).expect("not latched");
-    assert!(latches.lets_pass(&clearance));
+    let permit = latches.look(&[keys("g", "z")]).expect("not latched");
+    assert!(latches.lets_pass(&permit));
     let other = acquire(&latches, vec![span("x", "y")]);
-    assert!(!latches.lets_pass(&clearance), "a latch of which the clearance knows nothing");
+    assert!(!latches.lets_pass(&permit), "a latch of which the permit knows nothing");
     assert!(latches.look(&[keys("g", "z")]).is_none());
-    let clearance = latches.look(&[keys("g", "h")]).expect("not latched");
+    let permit = latches.look(&[keys("g", "h")]).expect("not latched");
     drop(latch);
-    assert!(latches.lets_pass(&clearance), "what is gone makes no clearance worse");
-    assert!(!latches.lets_pass(&Clearance::default()), "one is left");
+    assert!(latches.lets_pass(&permit), "what is gone makes no permit worse");
+    assert!(!latches.lets_pass(&LatchPermit::default()), "one is left");
     drop(other);
-    assert!(latches.lets_pass(&Clearance::default()));
+    assert!(latches.lets_pass(&LatchPermit::default()));
     let again = acquire(&latches, vec![span("g", "g")]);
-    assert!(!latches.lets_pass(&clearance), "stamps are not given twice");
+    assert!(!latches.lets_pass(&permit), "stamps are not given twice");
     drop(again);
 }
 
@@ -65,7 +65,7 @@ fn without_a_latch_everyone_passes_and_with_one_nobody_does_unseen() {
 fn a_gate_holds_everything_back_and_waits_for_every_latch() {
     let latches = RangeLatches::new();
     let gate = latches.acquire(Reach::Everything, &go_on, || ()).expect("nothing is in its way");
-    assert!(!latches.lets_pass(&Clearance::default()));
+    assert!(!latches.lets_pass(&LatchPermit::default()));
     let elsewhere = KeyRange { family: FamilyId(7), ..keys("z", "z") };
     assert!(latches.look(&[elsewhere]).is_none(), "of whatever family");
     assert!(latches.look(&[]).is_none());
@@ -80,7 +80,7 @@ fn a_gate_holds_everything_back_and_waits_for_every_latch() {
         assert!(latches.look(&[elsewhere]).is_none());
         drop(gate);
     });
-    assert!(latches.lets_pass(&Clearance::default()));
+    assert!(latches.lets_pass(&LatchPermit::default()));
 }
 
 /// Another latch is held all the while, so that there is a stamp before and after.
@@ -92,11 +92,11 @@ fn a_latch_that_was_waited_for_makes_older_clearances_worthless() {
     std::thread::scope(|scope| {
         let second = scope.spawn(|| acquire(&latches, vec![span("c", "m")]));
         until_queued(&latches, 3);
-        let clearance = latches.look(&[keys("k", "k")]).expect("what is only asked for holds no write back");
-        assert!(latches.lets_pass(&clearance));
+        let permit = latches.look(&[keys("k", "k")]).expect("what is only asked for holds no write back");
+        assert!(latches.lets_pass(&permit));
         drop(first);
         let _second = second.join().expect("no panic");
-        assert!(!latches.lets_pass(&clearance));
+        assert!(!latches.lets_pass(&permit));
     });
 }
 
@@ -104,7 +104,7 @@ fn a_latch_that_was_waited_for_makes_older_clearances_worthless() {
 fn the_barrier_is_passed_when_the_latch_is_seen_already() {
     let latches = RangeLatches::new();
     let mut passes_at_barrier = true;
-    let barrier = || passes_at_barrier = latches.lets_pass(&Clearance::default());
+    let barrier = || passes_at_barrier = latches.lets_pass(&LatchPermit::default());
     drop(latches.acquire(Reach::of(vec![span("a", "b")]), &go_on, barrier).expect("nothing in the way"));
     assert!(!passes_at_barrier);
 }
@@ -168,12 +168,12 @@ fn a_write_that_overlaps_waits_and_keeps_the_next_latch_off_until_it_is_numbered
     let (is_numbered, is_dropped) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let clearance = latches.wait(&[keys("d", "d")], &go_on).expect("nothing ends the wait");
+            let permit = latches.wait(&[keys("d", "d")], &go_on).expect("nothing ends the wait");
             assert!(is_dropped.load(Ordering::Acquire), "let go while the latch was held");
-            assert!(latches.lets_pass(&clearance));
+            assert!(latches.lets_pass(&permit));
             until_queued(&latches, 2); // the pass, and the second ingest
             is_numbered.store(true, Ordering::Release);
-            drop(clearance);
+            drop(permit);
         });
         until_queued(&latches, 2);
         scope.spawn(|| {
@@ -185,17 +185,17 @@ fn a_write_that_overlaps_waits_and_keeps_the_next_latch_off_until_it_is_numbered
         is_dropped.store(true, Ordering::Release);
         drop(latch);
     });
-    assert!(latches.lock().entries.is_empty() && latches.lets_pass(&Clearance::default()));
+    assert!(latches.lock().entries.is_empty() && latches.lets_pass(&LatchPermit::default()));
 }
 
 #[test]
 fn a_pass_that_is_given_back_is_worth_nothing_under_the_next_latch() {
     let latches = RangeLatches::new();
-    let mut clearance = latches.wait(&[keys("a", "b")], &go_on).expect("nothing to wait for");
+    let mut permit = latches.wait(&[keys("a", "b")], &go_on).expect("nothing to wait for");
     let elsewhere = acquire(&latches, vec![span("x", "y")]);
-    assert!(latches.lets_pass(&clearance));
-    clearance.give_back_pass();
-    assert!(!latches.lets_pass(&clearance));
+    assert!(latches.lets_pass(&permit));
+    permit.give_back();
+    assert!(!latches.lets_pass(&permit));
     drop(elsewhere);
     drop(acquire(&latches, vec![span("a", "a")])); // would hang if the pass still stood
 }
@@ -248,7 +248,7 @@ fn a_wait_that_ends_in_an_error_leaves_nothing_behind() {
     });
     assert_eq!(latches.lock().entries.len(), 1, "the one that is held");
     drop(latch);
-    assert!(latches.lets_pass(&Clearance::default()));
+    assert!(latches.lets_pass(&LatchPermit::default()));
 }
 
 /// The ingest that gives up stood between one that is held and one that waits only for the one that gave up.
@@ -301,10 +301,10 @@ impl World {
     fn write(&self, first: usize, last: usize) {
         let bytes = [[first as u8], [last as u8]];
         let range = KeyRange { start: &bytes[0], end: &bytes[1], ..keys("", "") };
-        let mut clearance = Clearance::default();
+        let mut permit = LatchPermit::default();
         loop {
             let mut number = self.commit.lock();
-            if self.latches.lets_pass(&clearance) {
+            if self.latches.lets_pass(&permit) {
                 assert!((first..=last).all(|key| !self.latched[key].load(Ordering::Relaxed)), "numbered under a latch");
                 *number += 1;
                 self.writes[first..=last].iter().for_each(|writes| _ = writes.fetch_add(1, Ordering::Relaxed));
@@ -312,7 +312,7 @@ impl World {
                 return;
             }
             drop(number);
-            clearance = self.latches.look(&[range]).unwrap_or_else(|| {
+            permit = self.latches.look(&[range]).unwrap_or_else(|| {
                 self.waits.fetch_add(1, Ordering::Relaxed);
                 self.latches.wait(&[range], &go_on).expect("nothing ends the wait")
             });
@@ -391,7 +391,7 @@ fn a_latch_that_is_tried_for_waits_for_nobody_and_leaves_nothing_behind() {
     let gate = latches.try_acquire(Reach::Everything, barrier).expect("nothing is latched");
     assert!(latches.look(&[keys("z", "z")]).is_none());
     drop(gate);
-    assert!(latches.lets_pass(&Clearance::default()) && barriers.get() == 2);
+    assert!(latches.lets_pass(&LatchPermit::default()) && barriers.get() == 2);
 }
 
 /// Every pair of spans, one by one.

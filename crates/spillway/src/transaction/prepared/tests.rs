@@ -274,7 +274,7 @@ fn a_flush_within_a_replayed_record_leaves_no_need_of_an_older_file() {
         small.db.db_write_buffer_size = 200 << 10;
         let opened = Opened::by(&small);
         opened.db.flush(&[&opened.db.default_family()]).expect("flushed");
-        let row = recover(&*vfs, Path::new(DIR)).expect("read").log_row.expect("noted");
+        let row = recover(&*vfs, Path::new(DIR)).expect("read").wal_range.expect("noted");
         let live = opened.db.core().logs.pin_all();
         assert!(row.oldest > oldest && live.iter().all(|(number, _)| *number != oldest), "the file is let go");
         let _due = vfs.remove_file(&Path::new(DIR).join(format(kind, oldest)));

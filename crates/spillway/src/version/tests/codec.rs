@@ -5,7 +5,7 @@ use base::coding::{put_prefixed, put_varint32, put_varint64};
 use log::{Frontiers, Position};
 
 use super::*;
-use crate::version::edit::{LogEnd, LogRow};
+use crate::version::edit::{LogEnd, WalRange};
 use crate::version::edit_codec::{decode_record, encode_record};
 use crate::version::log_life::ValueLog;
 use crate::version::session::Session;
@@ -61,9 +61,9 @@ fn value_logs(random: &mut Random) -> Vec<ValueLog> {
     numbers.into_iter().map(|number| ValueLog { log: FileNumber(number), bytes: wide(random) }).collect()
 }
 
-fn row(random: &mut Random) -> LogRow {
+fn row(random: &mut Random) -> WalRange {
     let (a, b) = (FileNumber(wide(random)), FileNumber(wide(random)));
-    if random.chance(2) { LogRow::none_through(a) } else { LogRow { oldest: a.min(b), newest: Some(a.max(b)) } }
+    if random.chance(2) { WalRange::none_through(a) } else { WalRange { oldest: a.min(b), newest: Some(a.max(b)) } }
 }
 
 fn frontiers(random: &mut Random) -> Frontiers {
@@ -107,7 +107,7 @@ pub(super) fn random_edit(random: &mut Random) -> VersionEdit {
             last_seq: seq(r),
             on_disk: r.chance(2),
         }),
-        log_row: maybe(random, row),
+        wal_range: maybe(random, row),
         log_frontiers: maybe(random, frontiers),
         log_dir: maybe(random, text),
         home: maybe(random, text),

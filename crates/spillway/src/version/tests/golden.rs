@@ -7,7 +7,7 @@ use vfs::{IfExists, IoClass, Vfs};
 
 use super::*;
 use crate::version::dump::dump;
-use crate::version::edit::{LogEnd, LogRow};
+use crate::version::edit::{LogEnd, WalRange};
 use crate::version::manifest::{ManifestWriter, manifest_path, write_alone};
 use crate::version::recover::recover;
 use crate::version::snapshot::ManifestKind;
@@ -93,7 +93,7 @@ fn two_families() -> ManifestSnapshot {
     };
     let mut all = snapshot(vec![family(0, "default", &[(0, table(10, 0, 9, 3)), (3, ranged)]), second]);
     all.log_ends = vec![LogEnd { log: FileNumber(9), end_offset: 4096, last_seq: SeqNo(50), on_disk: true }];
-    all.log_row = Some(LogRow { oldest: FileNumber(9), newest: Some(FileNumber(15)) });
+    all.wal_range = Some(WalRange { oldest: FileNumber(9), newest: Some(FileNumber(15)) });
     all.log_dir = "/logs".into();
     all.options_file = Some(FileNumber(14));
     all
@@ -124,8 +124,8 @@ fn our_manifest_reads_as_text() {
         .push((0, FileMeta { backing, file_bytes: 40, ..FileMeta { number: FileNumber(33), ..table(30, 4, 5, 5) } }));
     writer.commit(&[excise]).unwrap();
     writer.commit(&[VersionEdit { drop_family: true, ..VersionEdit::new(FamilyId(1)) }]).unwrap();
-    let no_logs = LogRow::none_through(FileNumber(15));
-    writer.commit(&[VersionEdit { log_row: Some(no_logs), ..VersionEdit::default() }]).unwrap();
+    let no_logs = WalRange::none_through(FileNumber(15));
+    writer.commit(&[VersionEdit { wal_range: Some(no_logs), ..VersionEdit::default() }]).unwrap();
     check_golden("manifest-fenced.txt", &dump_text(&*vfs, 20));
     let bytes = vfs.read_file(&manifest_path(dir(), FileNumber(20))).unwrap();
     // Checksum, length and type; then the fence's tag, the length of its field, and version 1.

@@ -100,7 +100,7 @@ fn snapshot(families: Vec<FamilySnapshot>) -> ManifestSnapshot {
         min_log_to_keep: FileNumber(0),
         max_family: 1,
         log_ends: Vec::new(),
-        log_row: None,
+        wal_range: None,
         log_frontiers: None,
         log_dir: String::new(),
         home: String::new(),

@@ -20,7 +20,7 @@ use crate::queue::flushable::Flushable;
 const FLUSHES_OUTSIDE_MAX: usize = 3;
 
 /// Latch over an ingest's keys, and the flushes needed before.
-pub(super) struct Way<'a> {
+pub(super) struct Cleared<'a> {
     pub latch: LatchGuard<'a>,
     pub flushes: Flushes,
 }
@@ -33,7 +33,7 @@ pub(super) struct Flushes {
 }
 
 /// A queue entry or mutable memtable overlapping the ingest. It must be flushed first.
-struct Met {
+struct Overlap {
     family: Arc<Family>,
     entry: Arc<dyn Flushable>,
     is_mutable: bool,
@@ -46,12 +46,12 @@ impl Ingester {
     /// # Errors
     /// `InvalidArgument`: a flush or a sequence number is needed, and the options forbid it. `Busy`: it would wait, and
     /// `no_slowdown` is set. `Closed`, `ReadOnly`.
-    pub(super) fn make_way(
+    pub(super) fn flush_overlapping(
         &self,
         flushables: &[NewFlushable],
         covered: &[(Arc<Family>, Coverage)],
         options: &IngestOptions,
-    ) -> Result<Way<'_>> {
+    ) -> Result<Cleared<'_>> {
         let outside_max = match options.mode {
             IngestMode::Blocking => 0,
             IngestMode::FlushFirst => FLUSHES_OUTSIDE_MAX,
@@ -62,7 +62,7 @@ impl Ingester {
         loop {
             let met = self.met_in_memory(covered)?;
             if met.is_empty() {
-                return Ok(Way { latch, flushes });
+                return Ok(Cleared { latch, flushes });
             }
             check_may_flush(options.allow_global_seqno, options.no_slowdown)?;
             if flushes.outside < outside_max {
@@ -90,7 +90,7 @@ impl Ingester {
 
     /// Returns the youngest overlapping entry of each family's memory. First waits until all numbered writes are
     /// visible; numbered writes wait for no latch.
-    fn met_in_memory(&self, covered: &[(Arc<Family>, Coverage)]) -> Result<Vec<Met>> {
+    fn met_in_memory(&self, covered: &[(Arc<Family>, Coverage)]) -> Result<Vec<Overlap>> {
         let numbered = self.core.commit.lock().last_seq;
         self.core.pipeline.wait_visible(numbered)?;
         let mut met = Vec::new();
@@ -101,10 +101,10 @@ impl Ingester {
     }
 
     /// Flushes the entries and everything older in their families, and waits.
-    fn flush_met(&self, met: &[Met]) -> Result<()> {
+    fn flush_met(&self, met: &[Overlap]) -> Result<()> {
         let _awaited = self.core.context.throttle.await_flushes();
         self.core.space.try_now(Needs::Flush);
-        for Met { family, entry, is_mutable } in met {
+        for Overlap { family, entry, is_mutable } in met {
             if *is_mutable {
                 self.memtables.seal_for_flush(family)?;
             }
@@ -116,7 +116,7 @@ impl Ingester {
             self.core.state_changed.notify_all();
         }
         self.core.wait_until(|state| {
-            for Met { family, entry, .. } in met {
+            for Overlap { family, entry, .. } in met {
                 if self.core.family_state(state, family.id())?.has_in_memory(entry) {
                     return self.core.is_done_or_lacks_space(false);
                 }
@@ -126,13 +126,13 @@ impl Ingester {
     }
 }
 
-fn youngest_met(family: &Arc<Family>, coverage: &Coverage) -> Result<Option<Met>> {
+fn youngest_met(family: &Arc<Family>, coverage: &Coverage) -> Result<Option<Overlap>> {
     let view = family.view_full();
     let mutable: Arc<dyn Flushable> = view.mutable.clone();
     let entries = std::iter::once((mutable, true)).chain(view.queue.iter().cloned().map(|entry| (entry, false)));
     for (entry, is_mutable) in entries {
         if coverage.meets_entry(&entry)? {
-            return Ok(Some(Met { family: family.clone(), entry, is_mutable }));
+            return Ok(Some(Overlap { family: family.clone(), entry, is_mutable }));
         }
     }
     Ok(None)

@@ -32,14 +32,14 @@ struct Window {
 impl Wal {
     /// Prefaults the memory written next: of the log, and of the memtables of families. A background job: run inline, it
     /// would burden the writer.
-    pub(crate) fn keep_present(&self, looks: &BTreeSet<FamilyId>) {
+    pub(crate) fn prefault(&self, looks: &BTreeSet<FamilyId>) {
         if self.core.context.vfs.runs_inline() || self.core.reserve.is_spent() {
             return;
         }
         let windows = self.windows(looks);
         let is_bounded = self.core.context.options_now.load().wal_bytes_per_sync > 0;
         for _ in 0..STEPS_MAX {
-            self.core.logs.keep_present(&self.log_pace, is_bounded);
+            self.core.logs.prefault(&self.log_pace, is_bounded);
             let steps = windows.iter().filter(|window| self.make_step(window)).count();
             if steps == 0 {
                 return;
@@ -70,7 +70,7 @@ impl Wal {
         let memory = &self.core.context.memtables.memory;
         let limit_bytes = memory.limit_bytes();
         let may_hold = |more: usize| charge.try_raise(memtable.memory_bytes() + more, limit_bytes - limit_bytes / 4);
-        memtable.make_present(memory.ahead_bytes_max().min(*ahead_bytes), &may_hold)
+        memtable.prefault(memory.ahead_bytes_max().min(*ahead_bytes), &may_hold)
     }
 }
 
@@ -191,7 +191,7 @@ mod tests {
             put(&db, i);
             vfs.sleep(MS / 25);
             let before = charged();
-            db.engine().wal.keep_present(&db.engine().memtables.take_looks());
+            db.engine().wal.prefault(&db.engine().memtables.take_looks());
             assert!(charged() == before || charged() <= LIMIT - LIMIT / 4, "{before} to {}", charged());
             charged_max = charged_max.max(charged());
             let memtable = mutable(&db);
@@ -225,7 +225,7 @@ mod tests {
         let (vfs, db) = open(0);
         vfs.set_runs_inline(true);
         put(&db, 1);
-        db.engine().wal.keep_present(&db.engine().memtables.take_looks());
+        db.engine().wal.prefault(&db.engine().memtables.take_looks());
         let memtable = mutable(&db);
         assert!(memtable.memtable().memory_bytes() < WINDOW_MIN_BYTES);
     }
