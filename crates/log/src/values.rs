@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base::checksum::crc32c;
 use base::value_source::{ValueRef, ValueSource};
 use base::{Error, FileNumber, Pinned, Result};
+use parking_lot::Mutex;
 use vfs::{ReadMapping, Vfs};
 
 use crate::format::{BadHeader, FILE_HEADER_BYTES, FileHeader};
@@ -26,26 +27,43 @@ impl ValueSource for LogFile {
     }
 }
 
-/// A sealed WAL, mapped to resolve the values in it.
+/// A sealed WAL, mapped to resolve the values in it. A secondary has one of a log that its primary still writes.
 pub struct SealedLog {
+    vfs: Arc<dyn Vfs>,
     path: PathBuf,
     number: FileNumber,
     mapping: Arc<dyn ReadMapping>,
+    /// Of the file as it grew since. A leaf lock.
+    grown: Mutex<Option<Arc<dyn ReadMapping>>>,
 }
 
 impl SealedLog {
-    /// Maps WAL `number`. The file must not be written or truncated while the mapping lives.
+    /// Maps WAL `number`. The file must not be truncated while the mapping lives.
     ///
     /// # Errors
     /// `Corruption`: the file is not WAL `number`. `Unsupported`: its format version is unknown. `Io`: it is missing or
     /// cannot be mapped.
-    pub fn open(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<SealedLog> {
+    pub fn open(vfs: &Arc<dyn Vfs>, path: &Path, number: FileNumber) -> Result<SealedLog> {
         let mapping = vfs.map_read(path)?;
         let bytes = (*mapping).as_ref();
         let header = bytes.get(..FILE_HEADER_BYTES as usize).unwrap_or(bytes);
         let header = FileHeader::decode(header).map_err(BadHeader::error);
         header.and_then(|header| header.check_number(number)).map_err(|e| e.at_path(path).at_offset(0))?;
-        Ok(SealedLog { path: path.to_owned(), number, mapping })
+        let (vfs, path, grown) = (vfs.clone(), path.to_owned(), Mutex::default());
+        Ok(SealedLog { vfs, path, number, mapping, grown })
+    }
+
+    /// A mapping that has `end`, if the file does.
+    fn mapping_to(&self, end: usize) -> Result<Arc<dyn ReadMapping>> {
+        let has_end = |mapping: &Arc<dyn ReadMapping>| (**mapping).as_ref().len() >= end;
+        if has_end(&self.mapping) {
+            return Ok(self.mapping.clone());
+        }
+        let mut grown = self.grown.lock();
+        match grown.as_ref().filter(|mapping| has_end(mapping)) {
+            Some(mapping) => Ok(mapping.clone()),
+            None => Ok(grown.insert(self.vfs.map_read(&self.path)?).clone()),
+        }
     }
 }
 
@@ -55,13 +73,13 @@ impl ValueSource for SealedLog {
             let end = start.checked_add(value.len as usize)?;
             Some(start..end)
         });
-        let found = range.filter(|_| value.log == self.number && value.offset >= FILE_HEADER_BYTES);
-        let bytes = found.as_ref().and_then(|range| (*self.mapping).as_ref().get(range.clone()));
-        let (Some(range), Some(bytes)) = (&found, bytes) else {
-            return Err(not_there(&value).at_path(&self.path));
-        };
+        let missing = || not_there(&value).at_path(&self.path);
+        let range =
+            range.filter(|_| value.log == self.number && value.offset >= FILE_HEADER_BYTES).ok_or_else(missing)?;
+        let mapping = self.mapping_to(range.end)?;
+        let bytes = (*mapping).as_ref().get(range.clone()).ok_or_else(missing)?;
         check(bytes, &value).map_err(|error| error.at_path(&self.path))?;
-        Ok(Pinned::shared(self.mapping.clone(), range.clone()))
+        Ok(Pinned::shared(mapping, range))
     }
 }
 
@@ -130,7 +148,7 @@ mod tests {
         log.publish(at.end());
         log.sync().expect("synced");
         drop(log);
-        let sealed = SealedLog::open(&*vfs, path, FileNumber(7)).expect("mapped");
+        let sealed = SealedLog::open(&(vfs.clone() as Arc<dyn Vfs>), path, FileNumber(7)).expect("mapped");
         assert_eq!(&*sealed.resolve(value).expect("there"), b"the val");
         for wrong in [
             ValueRef { crc: value.crc ^ 1, ..value },
@@ -140,6 +158,6 @@ mod tests {
         ] {
             assert_eq!(sealed.resolve(wrong).expect_err("wrong").kind(), ErrorKind::Corruption);
         }
-        assert!(SealedLog::open(&*vfs, path, FileNumber(9)).is_err(), "another log");
+        assert!(SealedLog::open(&(vfs.clone() as Arc<dyn Vfs>), path, FileNumber(9)).is_err(), "another log");
     }
 }

@@ -668,6 +668,152 @@ fn log_of_a_copy_is_never_replayed() {
     }
 }
 
+/// Its place among the sessions tells a log of a copy that was opened more often, and so notes a later MANIFEST.
+#[test]
+fn log_of_a_copy_between_own_logs_is_never_replayed() {
+    let mut options = options();
+    options.db.log_file_bytes = 64 << 10;
+    options.db.large_batch_bytes = 1 << 20;
+    options.db.avoid_flush_during_shutdown = true;
+    let mut place = Place::in_dir(tempfile::tempdir().unwrap(), options);
+    place.put("before", 1);
+    place.db.close().unwrap();
+    copy_all(&place.path("db"), &place.path("copy"));
+    place.reopen();
+    (0..60).for_each(|n| place.put(&format!("k{n:03}"), 4000));
+    place.db.close().unwrap();
+    let logs = |dir: &Path| {
+        let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+        let logs = names.filter(|name| name.to_str().unwrap().ends_with(".splog"));
+        logs.collect::<std::collections::BTreeSet<_>>()
+    };
+    for part in [0..20, 20..60] {
+        let copy = Db::open(place.path("copy"), &place.options).unwrap();
+        for n in part {
+            copy.put(&copy.default_family(), format!("k{n:03}").as_bytes(), &[b'c'; 4000], &WriteOptions::default())
+                .unwrap();
+        }
+        copy.close().unwrap();
+    }
+    let (own, copys) = (logs(&place.path("db")), logs(&place.path("copy")));
+    let mut exchanged = 0;
+    for name in own.intersection(&copys).filter(|name| Some(*name) != own.last()) {
+        let (from, to) = (place.path("copy").join(name), place.path("db").join(name));
+        let kept = std::fs::read(&to).unwrap();
+        if kept == std::fs::read(&from).unwrap() {
+            continue; // of before the copy
+        }
+        exchanged += 1;
+        std::fs::copy(from, &to).unwrap();
+        let error = Db::open(place.path("db"), &place.options).err().unwrap();
+        assert!(error.message().contains("a copy of this database") && error.path() == Some(&to), "{error}");
+        assert!(!check(&place.path("db"), &CheckOptions::default(), &mut |_| {}).unwrap().is_whole());
+        let _ = std::fs::remove_dir_all(place.path("repaired"));
+        copy_all(&place.path("db"), &place.path("repaired"));
+        assert!(!testkit::engine::repair(place.path("repaired"), &place.options).unwrap().lost_nothing());
+        std::fs::write(&to, kept).unwrap();
+    }
+    assert!(exchanged > 1, "{own:?}, {copys:?}");
+    place.check("with its own logs again");
+}
+
+/// The restored MANIFEST is an older one than the kept logs note: their sessions tell whose they are.
+#[test]
+fn log_of_a_copy_in_the_place_of_a_kept_one_is_never_replayed() {
+    let mut place = Place::backed_up(options());
+    place.db.close().unwrap();
+    copy_all(&place.path("db"), &place.path("copy"));
+    place.reopen();
+    place.reopen();
+    place.put("own", 1);
+    let own = place.last_file(".splog");
+    Db::open(place.path("copy"), &place.options).unwrap().close().unwrap();
+    let copy = Db::open(place.path("copy"), &place.options).unwrap();
+    copy.put(&copy.default_family(), b"own", b"copy's", &WriteOptions::default()).unwrap();
+    let copys = std::fs::read(place.path("copy").join(own.file_name().unwrap())).unwrap();
+    drop(copy);
+    place.restore().unwrap();
+    let kept = std::fs::read(&own).unwrap();
+    std::fs::write(&own, copys).unwrap();
+    assert!(Db::open(place.path("db"), &place.options).is_err());
+    assert!(!check(&place.path("db"), &CheckOptions::default(), &mut |_| {}).unwrap().is_whole());
+    std::fs::write(&own, kept).unwrap();
+    place.check("with its own log again");
+}
+
+/// No table has what the backup had: it was deleted, or is a family.
+#[test]
+fn no_logs_are_kept_of_another_way_that_no_table_tells() {
+    type Step = fn(&Db);
+    let delete: Step = |db| {
+        let (family, options) = (db.default_family(), WriteOptions::default());
+        db.put(&family, b"q", b"v", &options).unwrap();
+        db.single_delete(&family, b"q", &options).unwrap();
+    };
+    let write: Step = |db| {
+        for key in [b"j", b"k"] {
+            db.put(&db.default_family(), key, b"own", &WriteOptions::default()).unwrap();
+        }
+    };
+    let make = |db: &Db, name: &str| drop(db.create_family(name, FamilyOptions::default()).unwrap());
+    let steps: [(&str, Step, Step); 2] =
+        [("deleted", delete, write), ("dropped", |db| db.drop_family(&db.family("second").unwrap()).unwrap(), write)];
+    for (what, of_backup, of_snapshot) in steps {
+        let mut place = Place::in_dir(tempfile::tempdir().unwrap(), options());
+        place.put("first", 1);
+        place.flush();
+        copy_all(&place.path("db"), &place.path("snapshot"));
+        of_backup(&place.db);
+        place.engine().create_new_backup(&place.db, true).unwrap();
+        place.db.close().unwrap();
+        std::fs::remove_dir_all(place.path("db")).unwrap();
+        std::fs::rename(place.path("snapshot"), place.path("db")).unwrap();
+        place.reopen();
+        of_snapshot(&place.db);
+        assert!(place.restore().is_err(), "{what}");
+    }
+    let mut place = Place::in_dir(tempfile::tempdir().unwrap(), options());
+    copy_all(&place.path("db"), &place.path("snapshot"));
+    make(&place.db, "of the backup");
+    place.engine().create_new_backup(&place.db, true).unwrap();
+    place.db.close().unwrap();
+    std::fs::remove_dir_all(place.path("db")).unwrap();
+    std::fs::rename(place.path("snapshot"), place.path("db")).unwrap();
+    place.reopen();
+    make(&place.db, "of the snapshot");
+    place.check_refused("another way");
+}
+
+/// A repair takes logs of sessions that the MANIFEST does not know, and its database opens.
+#[test]
+fn repair_over_an_older_manifest_leaves_a_database_that_opens() {
+    for value_bytes in [1, 64 << 10] {
+        let mut options = options();
+        options.db.avoid_flush_during_shutdown = true;
+        let mut place = Place::in_dir(tempfile::tempdir().unwrap(), options);
+        place.options.db.wal_dir = place.path("logs").display().to_string();
+        std::fs::create_dir(place.path("logs")).unwrap();
+        place.db.close().unwrap();
+        std::fs::remove_dir_all(place.path("db")).unwrap();
+        place.db = Db::open(place.path("db"), &place.options).unwrap();
+        place.put("first", 1);
+        place.db.close().unwrap();
+        copy_all(&place.path("db"), &place.path("old"));
+        for key in ["second", "third"] {
+            place.db = Db::open(place.path("db"), &place.options).unwrap();
+            place.put(key, value_bytes);
+            place.db.close().unwrap();
+        }
+        std::fs::remove_dir_all(place.path("db")).unwrap();
+        std::fs::rename(place.path("old"), place.path("db")).unwrap();
+        assert!(Db::open(place.path("db"), &place.options).is_err());
+        assert!(!testkit::engine::repair(place.path("db"), &place.options).unwrap().lost_nothing());
+        for _ in 0..2 {
+            place.check("after the repair");
+        }
+    }
+}
+
 /// A log that nothing names may be anybody's. The newest one may have writes.
 #[test]
 fn log_that_cannot_be_read_stops_no_open_if_nothing_names_it() {

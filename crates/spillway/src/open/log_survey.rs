@@ -251,7 +251,8 @@ impl LogSurvey {
             |batch: &&FoundBatch| self.ends.iter().any(|end| end.log == batch.log && end.end_offset <= batch.offset);
         let counted = self.large_batches.iter().filter(|batch| !is_past(batch)).map(|batch| &batch.record);
         let needed = counted.filter(|record| record.is_needed(&flushed_through));
-        let owner = |number| (own, old.map_or(0, |old| old.session_of(number)));
+        let has_later = self.found.as_ref().is_some_and(|found| found.has_later_sessions);
+        let owner = |number| (own, old.filter(|_| !has_later).map_or(0, |old| old.session_of(number)));
         let read = |record: &LargeBatchRecord| record.read(vfs, dir, owner(record.file), &mut |_| Ok(())).err();
         needed.filter_map(|record| Some((record.path(dir), read(record)?))).collect()
     }

@@ -73,8 +73,10 @@ pub struct NotedLogs {
     pub frontiers: Frontiers,
     /// The opens for writing that made them.
     pub sessions: Vec<Session>,
-    /// The MANIFEST's number.
-    pub manifest: FileNumber,
+    /// The MANIFEST's number, as its logs note it; `None`: a backup's.
+    pub manifest: Option<FileNumber>,
+    /// Logs of which all is in tables: nobody misses them.
+    pub in_tables: Vec<FileNumber>,
 }
 
 /// One change. A field that is `None` or empty leaves the state as it is. Some fields hold for the whole database,

@@ -107,7 +107,7 @@ impl LogLife {
         if let Some(values) = self.values.get() {
             return Ok(values);
         }
-        let opened = SealedLog::open(&*self.vfs, &self.path, self.number())
+        let opened = SealedLog::open(&self.vfs, &self.path, self.number())
             .map_err(|error| error.context("a log with values that tables refer to cannot be read"))?;
         Ok(self.values.get_or_init(|| Arc::new(opened)))
     }

@@ -382,8 +382,9 @@ impl Recovered {
     }
 
     pub(crate) fn noted_logs(&self) -> NotedLogs {
-        let (sessions, manifest) = (self.sessions.clone(), self.manifest);
-        NotedLogs { row: self.wal_range, frontiers: self.log_frontiers, sessions, manifest }
+        let (sessions, manifest) = (self.sessions.clone(), self.noted_by_logs());
+        let in_tables = self.log_ends.iter().filter(|end| end.is_all_in_tables()).map(|end| end.log).collect();
+        NotedLogs { row: self.wal_range, frontiers: self.log_frontiers, sessions, manifest, in_tables }
     }
 
     /// No log of ours is needed any more, and none is missed.

@@ -279,3 +279,30 @@ fn a_catch_up_reads_what_is_new_whatever_there_is_already() {
         assert!(large <= small + 2 * BLOCK_BYTES, "{large} bytes over 600 tables, {small} over 2");
     }
 }
+
+/// The primary goes on in a log that the secondary has read values of, and flushes.
+#[test]
+fn values_in_a_log_that_grew_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = OpenOptions::create_if_missing();
+    options.db.memtable_as_log_index = true;
+    options.db.log_file_bytes = 64 << 20;
+    let memtable = r#"trie:{"convert_to_sst":"kFileMmap","ref_log_format":"kPlainLogRef"}"#;
+    options =
+        options.family("default", FamilyOptions { memtable_factory: memtable.into(), ..FamilyOptions::default() });
+    let primary = Db::open(dir.path().join("db"), &options).unwrap();
+    let write = |from: usize| {
+        for n in from..from + 40 {
+            put(&primary, &format!("k{n:03}"), &"v".repeat(400_000));
+        }
+        primary.flush(&[&primary.default_family()]).unwrap();
+    };
+    write(0);
+    let second = Db::open_as_secondary(dir.path().join("db"), dir.path().join("second"), &options).unwrap();
+    assert!(get(&second, "k000").is_some());
+    write(40);
+    second.try_catch_up_with_primary().unwrap();
+    for n in 0..80 {
+        assert!(get(&second, &format!("k{n:03}")).is_some(), "{n}");
+    }
+}

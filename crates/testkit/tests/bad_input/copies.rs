@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use testkit::engine::backup::{BackupEngine, BackupId, BackupOptions, RestoreOptions};
+use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::export::ExportOptions;
 use testkit::engine::report::LiveFile;
 use testkit::engine::{Db, Error, ErrorKind, OpenOptions, WriteOptions, repair};
 use testkit::run::DIR;
-use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
+use vfs::{Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Rule, Vfs};
 
 use crate::common::{PLAIN, REFERRING, copy, database, files, options, read, read_with};
 use crate::moved_logs::with_logs_in;
@@ -546,5 +547,35 @@ fn backups_are_no_place_for_a_database() {
         for dir in ["/data/private/1001", "/data/meta", "/data/shared/db"] {
             drop(Db::open(dir, &made).unwrap());
         }
+    }
+}
+
+/// The open that gives a checkpoint its id is cut off at each call of the file system.
+#[test]
+fn first_open_of_a_checkpoint_that_is_cut_off_leaves_it_whole() {
+    let whole = MemoryVfs::new(1);
+    let mut how = with_logs_in(&whole, "");
+    how.db.large_batch_bytes = 4 << 10;
+    let db = Db::open("/original", &how).unwrap();
+    for key in ["a", "b", "c"] {
+        put(&db, key);
+    }
+    let mut large = testkit::engine::WriteBatch::new();
+    large.put(db.default_family().id(), b"large", &[b'v'; 8 << 10]);
+    db.write(&large, &WriteOptions::default()).unwrap();
+    db.checkpoint(DIR).unwrap();
+    drop(db);
+    let expected = read(&copy(&whole)).unwrap();
+    for nth in 1.. {
+        let vfs = copy(&whole);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        if Db::open(DIR, &OpenOptions { vfs: faulty, ..options(&vfs) }).is_ok() {
+            return;
+        }
+        let report =
+            check(Path::new(DIR), &CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() }, &mut |_| {}).unwrap();
+        assert!(report.is_whole(), "call {nth}: {report:#?}");
+        assert_eq!(read(&vfs).unwrap(), expected, "call {nth}");
     }
 }

@@ -30,8 +30,8 @@ use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::absolute;
 use crate::version::recover::{self, Recovered, table_path};
+use crate::version::replay::RecoveredFamily;
 use crate::version::session::Session;
-use crate::version::table_file::FileMeta;
 
 /// Why a state is not restored beside logs of the other kind, which no open replays over it.
 const OTHER_KIND: &str = "of the backup and what is there one is RocksDB's, and the other is not: the logs of one do \
@@ -124,6 +124,9 @@ impl Kept {
             };
             reader.check_families()?;
             reader.check_same_way()?;
+            if has_logs && let Some(existing) = reader.existing.as_ref().filter(|existing| existing.fenced) {
+                reader.find_row(reader.own(), existing)?; // those that are gone would be missed
+            }
             if !has_logs {
                 reader.read_rocksdb_logs()?;
                 reader.check_no_unnumbered_ingest(orders)?;
@@ -342,12 +345,20 @@ impl Reader<'_> {
         let Some((existing, last)) = self.existing.as_ref().zip(of_backup.last()) else { return Ok(()) };
         let mut since = existing.sessions.iter().skip_while(|session| session.id != last.id);
         let came_to = since.next().map(|_| since.next().map_or(existing.last_seq, |next| next.after));
-        let is_later = |meta: &FileMeta| came_to.is_none_or(|came_to| meta.largest_seq > came_to);
-        if existing.sessions.is_empty() || (came_to.is_some() && !self.recovered.tables().any(is_later)) {
+        let through = self.recovered.families.iter().filter_map(|family| family.flushed_through);
+        let written = self.recovered.tables().map(|meta| meta.largest_seq).chain(through).max();
+        // A family that the backup has let go, or whose id it gave another.
+        let is_foreign = |family: &RecoveredFamily| match self.recovered.family(family.id) {
+            Some(of_backup) => of_backup.name != family.name,
+            None => family.id.0 <= self.recovered.max_family,
+        };
+        let is_behind = came_to.is_none_or(|came_to| written > Some(came_to));
+        if !is_behind && existing.max_family >= self.recovered.max_family && !existing.families.iter().any(is_foreign) {
             return Ok(());
         }
         let what = "the database that is there went another way than the backup's (a snapshot of the file system that was brought back, \
-                    or a copy of the files), and its logs do not follow the backup";
+                    a copy of the files, or a repair without the MANIFEST), or was opened more than a hundred times since: nothing \
+                    tells that its logs follow the backup";
         Err(Error::invalid_argument(what).at_path(&self.places.db))
     }
 

@@ -94,6 +94,8 @@ pub(crate) struct LogReplay<'a> {
     max_family: u32,
     /// Salvage left out damaged records, or a missing log, of ours.
     passed_damage: bool,
+    /// Some logs are of sessions that the MANIFEST does not know yet.
+    has_later_sessions: bool,
     /// Salvage: records are lost between the last one and the next.
     hole: Option<Hole>,
     /// Where the last hole lies in which records are lost. A prepare before it may have ended there.
@@ -134,6 +136,7 @@ impl<'a> LogReplay<'a> {
             prepares: ReplayedPrepares::default(),
             max_family: recovered.max_family,
             passed_damage: false,
+            has_later_sessions: false,
             hole: None,
             hole_at: None,
         }
@@ -159,7 +162,8 @@ impl<'a> LogReplay<'a> {
         self.end_hole(None);
         self.check_families()?;
         self.doubt_unproven_end()?;
-        let lets_logs_go = self.may_flush && (self.passed_damage || self.recovered.is_copy());
+        let lets_logs_go =
+            self.may_flush && (self.passed_damage || self.has_later_sessions || self.recovered.is_copy());
         if lets_logs_go {
             // No damaged log is kept, not even for what is prepared: a later open would meet the damage again. A copy's logs have the
             // id of the database that it was made of.

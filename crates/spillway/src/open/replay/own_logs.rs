@@ -49,6 +49,8 @@ impl LogReplay<'_> {
                 head => head,
             }
         })?;
+        // A next open would not know their sessions: they are let go.
+        self.has_later_sessions = found.has_later_sessions;
         let logs = &found.logs;
         let let_go = recovered.let_go_through();
         found.missing.retain(|log| !was_let_go(vfs, &dir, log.number, logs, let_go));
@@ -405,7 +407,8 @@ impl LogReplay<'_> {
             return self.queue_shares(shares); // the file may be gone
         }
         let (vfs, dir) = (self.context.vfs.clone(), self.context.log_dir());
-        let owner = (self.database(), self.recovered.session_of(large.file));
+        let session = if self.has_later_sessions { 0 } else { self.recovered.session_of(large.file) };
+        let owner = (self.database(), session);
         let mut see = |batch: BatchReader<'_>| self.apply_above(shares, large.first, batch);
         let end_offset = large.read(&*vfs, &dir, owner, &mut see)?;
         self.note_replayed(FileType::LargeBatch, large.file, KnownEnd { offset: end_offset, on_disk: true })

@@ -35,6 +35,8 @@ pub(crate) struct FoundRange {
     pub manifest: Option<NotedManifest>,
     /// The newest log that notes no MANIFEST: an earlier version of this program made it.
     pub unnoted: Option<FileNumber>,
+    /// Some logs are of sessions after the MANIFEST's, which only a rescue takes.
+    pub has_later_sessions: bool,
 }
 
 pub(crate) struct FoundLog {
@@ -74,23 +76,17 @@ pub(crate) fn find(
     mut read_head: impl FnMut(&Path, FileNumber) -> Result<LogHead>,
 ) -> Result<FoundRange> {
     let oldest = noted.row.map_or(FileNumber(0), |row| row.oldest);
-    // A log of a session after the MANIFEST's is told by the MANIFEST that it notes. One that notes none can be of an open that was cut
-    // off.
-    let is_of_copy = |number, head: &LogHead| {
-        let session = session::of_log(&noted.sessions, number).filter(|session| *session != head.session);
-        session.is_some() && head.manifest.is_some_and(|manifest| !manifest.is_after(noted.manifest))
-    };
-    let mut of_copies = BTreeSet::new();
     let mut numbers = file_name::numbers_in(vfs, dir, FileType::Log)?;
     numbers.retain(|number| *number >= oldest);
     let (mut heads, mut others) = (BTreeMap::new(), BTreeMap::new());
     for &number in &numbers {
         match read_head(&path_of(dir, number), number) {
             Ok(head) if head.database.is_another_than(own) => drop(others.insert(number, head.database)),
-            Ok(head) if is_of_copy(number, &head) => drop(of_copies.insert(number)),
             head => drop(heads.insert(number, head)),
         }
     }
+    let (of_copies, has_later_sessions) = logs_of_copies(&heads, &noted);
+    heads.retain(|number, _| !of_copies.contains(number));
     numbers.retain(|number| !others.contains_key(number) && !of_copies.contains(number));
     let mut missing: BTreeMap<_, _> = of_copies.iter().map(|number| (*number, None)).collect();
     let (mut known, mut manifest, mut unnoted) = (noted.frontiers, None, None);
@@ -102,7 +98,8 @@ pub(crate) fn find(
             continue; // made ahead, not used, and not deleted
         }
         let is_used = before == Some(number) || named.contains(&number);
-        let head = head?; // one that nothing names may be anybody's
+        // One that nothing names may be anybody's. One of which nothing is read may be anything.
+        let head = if noted.in_tables.contains(&number) { head.unwrap_or_default() } else { head? };
         before = head.predecessor;
         // A log's header is synced before anything names the log.
         let header = if is_used { Position { log: number, offset: FILE_HEADER_BYTES } } else { Position::default() };
@@ -121,14 +118,34 @@ pub(crate) fn find(
             missing.entry(named).or_insert(None);
         }
     }
-    let missing = missing.into_iter();
+    let missing = missing.into_iter().filter(|(number, _)| !noted.in_tables.contains(number));
     let in_place = |number| match others.get(&number) {
         Some(database) => Some(InItsPlace::OfDatabase(*database)),
         None => of_copies.contains(&number).then_some(InItsPlace::OfCopy),
     };
     let missing =
         missing.map(|(number, named_by)| MissingLog { number, named_by, in_its_place: in_place(number) }).collect();
-    Ok(FoundRange { logs, missing, others, manifest, unnoted })
+    Ok(FoundRange { logs, missing, others, manifest, unnoted, has_later_sessions })
+}
+
+/// Logs of another session than the MANIFEST notes for their numbers, and whether there are ones of sessions after it. Those note a
+/// later MANIFEST, and have no log of a known session behind them. A log that notes none can be of an open that was cut off.
+fn logs_of_copies(heads: &BTreeMap<FileNumber, Result<LogHead>>, noted: &NotedLogs) -> (BTreeSet<FileNumber>, bool) {
+    let heads = || heads.iter().filter_map(|(number, head)| Some((*number, head.as_ref().ok()?)));
+    let is_of_noted = |number, head: &LogHead| session::of_log(&noted.sessions, number) == Some(head.session);
+    let last = heads().filter(|(number, head)| is_of_noted(*number, head)).map(|(number, _)| number).max();
+    let (mut of_copies, mut has_later) = (BTreeSet::new(), false);
+    for (number, head) in heads().filter(|(number, head)| !is_of_noted(*number, head)) {
+        let Some(manifest) = head.manifest.filter(|_| session::of_log(&noted.sessions, number).is_some()) else {
+            continue;
+        };
+        if last < Some(number) && noted.manifest.is_some_and(|noted| manifest.is_after(noted)) {
+            has_later = true;
+        } else {
+            of_copies.insert(number);
+        }
+    }
+    (of_copies, has_later)
 }
 
 impl FoundRange {
