@@ -533,6 +533,26 @@ fn step_of_a_transaction_that_may_be_lost_is_told() {
     }
 }
 
+/// "default" needs only the later log, and a transaction that writes to it is prepared in the lost one.
+#[test]
+fn prepare_in_a_log_that_is_missing_is_told() {
+    const PREPARE: &[u8] = &[9, 5, 0, 1, b't', 1, b'v', 10, 1, b'T'];
+    let marked = |first: u64| batch(first, 1, &[&[13], &[5, 1, 1, b'0' + first as u8, 1, b'v']]);
+    let begin = || {
+        let vfs = begun(5);
+        append(&vfs, &log_path(4), &[marked(1), batch(2, 1, &[PREPARE])]);
+        append(&vfs, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 10, 1), kept_from(4)]);
+        append(&vfs, &log_path(10), &[marked(2)]);
+        vfs
+    };
+    assert!(doubts(&begin(), "whole").is_empty());
+    let vfs = begin();
+    vfs.remove_file(&log_path(4)).unwrap();
+    let found = doubts(&vfs, "the log is gone");
+    let is_told = |is: &dyn Fn(&Doubt) -> bool| found.iter().any(is);
+    assert!(is_told(&|doubt| doubt.of_prepared) && is_told(&|doubt| doubt.family.as_deref() == Some("f")), "{found:?}");
+}
+
 /// A `TransactionDB` of RocksDB's that let no log go notes none to keep, and reads what is there, for the transactions that are
 /// prepared.
 #[test]

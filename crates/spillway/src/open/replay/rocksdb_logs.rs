@@ -311,12 +311,16 @@ impl LogReplay<'_> {
         if let Some(damaged) = history.damaged.filter(is_lost) {
             self.doubt_log(damaged.number, DAMAGED);
         }
+        let may_prepare = options_file::may_prepare(&*self.context.vfs, &self.context.dir);
         // A reader beside a writer, where logs come and go, reads again.
         for part in history.row.missing(self.recovered) {
-            let name = file_name::format(FileType::RocksLog, part.log);
-            self.doubting().families_of(part.families.iter(), &format!("{name} {}", part.why));
+            let why = format!("{} {}", file_name::format(FileType::RocksLog, part.log), part.why);
+            self.doubting().families_of(part.families.iter(), &why);
+            // Families that do not need the log may have had a part in a transaction that was prepared there.
+            if history.row.may_have_steps(may_prepare) {
+                self.doubting().add(Doubt::of_prepared(why));
+            }
         }
-        let may_prepare = options_file::may_prepare(&*self.context.vfs, &self.context.dir);
         if let Some(log) = history.row.lacks_steps(self.recovered, may_prepare) {
             let name = file_name::format(FileType::RocksLog, log);
             self.doubting().add(Doubt::of_prepared(format!("{name} {LACKS_STEPS}")));

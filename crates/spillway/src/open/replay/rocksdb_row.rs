@@ -233,6 +233,8 @@ impl RocksdbRow {
             let Some(next) = next else { continue };
             let why = format!("is missing or empty, and so is every log up to log {next}; a family needs one");
             let through = FileNumber(next.0 - 1);
+            // A family that was never flushed names no log.
+            let needed = empty.filter(|_| needed.0 == 0).map_or(needed, |(number, _)| *number);
             parts.entry(needed).or_insert_with(|| MissingPart::of(needed, through, why, recovered));
         }
         let named = begun.range(oldest..).next().map(|(number, _)| *number).filter(|next| *next > oldest);
@@ -343,14 +345,19 @@ impl RocksdbRow {
         self.lack_prepare.iter().find(|(_, first)| *first > last).map(|(log, _)| *log)
     }
 
+    /// Whether a lost part of the logs may have had a prepare, or the end of one. `may_prepare`: by the stored options.
+    pub fn may_have_steps(&self, may_prepare: bool) -> bool {
+        self.has_transactions || may_prepare
+    }
+
     /// The first log whose damaged part may have had a prepare or a rollback. They take no number, so that none is missing where the
-    /// next record goes on. `may_prepare`: by the stored options.
+    /// next record goes on. `may_prepare`: as in [`may_have_steps`](Self::may_have_steps).
     pub fn lacks_steps(&self, recovered: &Recovered, may_prepare: bool) -> Option<FileNumber> {
         let next_of = |number: FileNumber| self.logs.range(FileNumber(number.0 + 1)..).next();
         let is_ended =
             |number| next_of(number).is_some_and(|(next, _)| recovered.rocksdb_logs.begun.contains_key(next));
         let lacks = |(number, log): &(&FileNumber, &ReadLog)| log.is_damaged || log.is_torn && is_ended(**number);
-        let damaged = self.logs.iter().filter(|_| self.has_transactions || may_prepare).find(lacks);
+        let damaged = self.logs.iter().filter(|_| self.may_have_steps(may_prepare)).find(lacks);
         self.damaged_old.or(damaged.map(|(number, _)| *number))
     }
 
