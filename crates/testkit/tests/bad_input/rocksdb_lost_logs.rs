@@ -314,6 +314,27 @@ fn log_that_is_torn_before_a_flush_is_no_whole_one() {
     assert!(!Db::open(DIR, &how).unwrap().recovery_doubts().is_empty());
 }
 
+/// The table of the flush has numbers on both sides of what is lost, so that no number shows it.
+#[test]
+fn log_that_ends_with_zeros_before_a_flush_is_told() {
+    let begin = |kept: usize, edits: &[Vec<u8>]| {
+        let vfs = begun(5);
+        append(&vfs, &path(MANIFEST), edits);
+        append(&vfs, &log_path(4), &[put(1), put(2), put(3)]);
+        append(&vfs, &log_path(10), &[]);
+        let mut bytes = vfs.read_file(&log_path(4)).unwrap();
+        bytes[25 * kept..].fill(0);
+        vfs.write_file(&log_path(4), &bytes).unwrap();
+        vfs
+    };
+    let edits = table(FamilyId::DEFAULT, (1, 3), Some(10));
+    assert!(doubts(&begin(3, &edits), "whole").is_empty());
+    is_told_for_f(&begin(1, &edits), "zeros from the second record on");
+    // A crash left them, and a family was made behind an open that kept the MANIFEST.
+    let made = [edit(|edit| (edit.family, edit.log_number) = (F, Some(FileNumber(10))))];
+    assert!(doubts(&begin(1, &made), "RocksDB went on").is_empty());
+}
+
 /// With `track_and_verify_wals` each log of RocksDB's tells how long the one before it was.
 #[test]
 fn log_that_is_shorter_than_the_next_one_tells_is_missed() {

@@ -168,7 +168,8 @@ impl RocksdbRow {
         parts.into_values().collect()
     }
 
-    /// Logs that were synced, and end before that or are gone; or that were larger when the next one was begun.
+    /// Logs that were synced, and end before that or are gone; or that were larger when the next one was begun; or that a flush ended,
+    /// and a part of a record or zeros end now.
     fn find_short(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
         for (&number, bytes) in recovered.rocksdb_logs.synced.range(recovered.oldest_rocksdb_log()..) {
             let what = match self.logs.get(&number) {
@@ -194,6 +195,25 @@ impl RocksdbRow {
             };
             parts.insert(number, MissingPart::of(number, number, why, recovered));
         }
+        let is_needed = |log: FileNumber| recovered.families.iter().any(|family| family.log_number <= log);
+        for &number in self.logs.range(recovered.oldest_rocksdb_log()..).map(|(number, _)| number) {
+            if is_needed(number) && self.is_torn_behind_its_end(number, recovered) {
+                let why = "ends with a part of a record, or with zeros, and a flush went on in a later log".to_owned();
+                parts.entry(number).or_insert_with(|| MissingPart::of(number, number, why, recovered));
+            }
+        }
+    }
+
+    /// Whether a log ends as a crash leaves it, and a flush went on in the next one: RocksDB had ended it before, and synced it. An open
+    /// that keeps the MANIFEST may have begun the next one, too, and a new family names that.
+    fn is_torn_behind_its_end(&self, number: FileNumber, recovered: &Recovered) -> bool {
+        let behind = || self.logs.range(FileNumber(number.0 + 1)..);
+        let known = &recovered.rocksdb_logs;
+        let is_of_flush = |log| known.begun.contains_key(log) && known.flushed_before.contains_key(log);
+        let Some(log) = self.logs.get(&number).filter(|log| log.is_torn) else { return false };
+        // What takes no number is told otherwise.
+        let goes_on = behind().find_map(|(_, log)| log.first).is_some_and(|first| log.next == Some(first));
+        behind().next().is_some_and(|(next, _)| is_of_flush(next)) && !goes_on
     }
 
     /// Logs that were left for later ones, and are gone or empty.
