@@ -553,6 +553,25 @@ fn prepare_in_a_log_that_is_missing_is_told() {
     assert!(is_told(&|doubt| doubt.of_prepared) && is_told(&|doubt| doubt.family.as_deref() == Some("f")), "{found:?}");
 }
 
+/// Every family has left the torn log, which is kept for what is prepared there. Numbers are missing behind it.
+#[test]
+fn prepare_that_is_torn_off_before_a_gap_is_told() {
+    const PREPARE: &[u8] = &[9, 5, 1, 1, b't', 1, b'v', 10, 1, b'T'];
+    let vfs = begun(20);
+    let edits = [flushed(FamilyId::DEFAULT, 12, 3), flushed(F, 12, 3), kept_from(4)];
+    append(&vfs, &path("MANIFEST-000020"), &edits);
+    let step = batch(2, 1, &[PREPARE]);
+    append(&vfs, &log_path(4), &[batch(1, 1, &[&[13], &[5, 1, 1, b'1', 1, b'v']]), step.clone(), put(2)]);
+    append(&vfs, &log_path(10), &[put(3)]);
+    append(&vfs, &log_path(12), &[put(4)]);
+    assert!(doubts(&vfs, "whole").is_empty());
+    let put_bytes = 25;
+    let bytes = vfs.read_file(&log_path(4)).unwrap().len();
+    vfs.truncate(&log_path(4), bytes - put_bytes - step.len() + 3).unwrap();
+    let found = doubts(&vfs, "torn");
+    assert!(found.iter().any(|doubt| doubt.of_prepared), "{found:?}");
+}
+
 /// A `TransactionDB` of RocksDB's that let no log go notes none to keep, and reads what is there, for the transactions that are
 /// prepared.
 #[test]

@@ -48,6 +48,7 @@ impl RocksdbHistory {
     pub fn admits(&mut self, log: FileNumber, first: SeqNo) -> bool {
         if let Some(broken_in) = self.broken_in.as_mut().filter(|_| self.next != Some(first)) {
             broken_in.is_proven = true;
+            self.row.note_damage(broken_in.number);
             self.row.pass_over(log);
             return false;
         }

@@ -343,6 +343,7 @@ impl LogReplay<'_> {
     fn end_damage(&mut self, history: &mut RocksdbHistory, first: SeqNo) {
         let Some(damaged) = history.damaged.take() else { return };
         if history.next != Some(first) {
+            history.row.note_damage(damaged.number);
             self.doubt_log(damaged.number, DAMAGED);
         }
     }

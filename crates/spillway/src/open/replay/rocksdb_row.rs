@@ -47,7 +47,7 @@ struct ReadLog {
     predecessor: Option<Predecessor>,
     /// Records may be lost, at the end or before. What lies behind the end is told elsewhere.
     is_cut: bool,
-    /// A record is damaged: no crash does that.
+    /// A record is damaged, which no crash does; or what follows proves that records are lost.
     is_damaged: bool,
     /// It ends with a part of a record, or with zeros: a crash left it so, not RocksDB that began the next log.
     is_torn: bool,
@@ -115,7 +115,7 @@ impl RocksdbRow {
         (read.has_records, read.next, read.is_cut) = (true, None, true);
     }
 
-    /// Notes a damaged record.
+    /// Notes a damaged record, or that records are lost at the end.
     pub fn note_damage(&mut self, log: FileNumber) {
         self.logs.entry(log).or_default().is_damaged = true;
     }
