@@ -21,6 +21,9 @@ pub(crate) struct RocksdbLogs {
     /// Logs that were begun after the MANIFEST was, each with the last number in tables at that time. A family's log number
     /// names one that is there; only those that an open gives, below the MANIFEST's own number, may be of none.
     pub begun: BTreeMap<FileNumber, SeqNo>,
+    /// The last number that a family was given as its log's while none of that number was begun: by an open, or by a close
+    /// (`optimize_manifest_for_recovery`). The next open may keep the MANIFEST. 0: none.
+    pub unbegun: FileNumber,
     /// Bytes of logs that were synced.
     pub synced: BTreeMap<FileNumber, u64>,
     /// First and last numbers of the tables that flushes and ingests made, those deleted since included: of each first number
@@ -108,7 +111,11 @@ impl RocksdbLogs {
     fn apply(&mut self, edit: &VersionEdit, last_seq: SeqNo) {
         self.first.add(edit, last_seq);
         // An open tells the log that it gives to each family, and the last number with the last of them.
-        if let Some(log) = edit.log_number {
+        // A flush has a table; what a MANIFEST begins with names no previous log.
+        let begins_log = edit.prev_log.is_none() || edit.add_family.is_some() || !edit.added.is_empty();
+        if let Some(log) = edit.log_number.filter(|_| !begins_log) {
+            self.unbegun = log;
+        } else if let Some(log) = edit.log_number {
             if !self.begun.contains_key(&log) {
                 self.named_at = edit.next_file;
             }

@@ -444,6 +444,28 @@ fn only_log_of_an_original_is_missed() {
     assert!(doubts(&vfs, "a copy").is_empty());
 }
 
+/// With `optimize_manifest_for_recovery`. The next open keeps the MANIFEST.
+#[test]
+fn close_that_names_a_log_that_is_not_begun_leaves_no_doubt() {
+    let vfs = begun(5);
+    vfs.write_file(&path("IDENTITY"), b"5a6f0c1e-0000-4000-8000-000000000001").unwrap();
+    write_options(&vfs, 7);
+    let closed = |family: FamilyId| {
+        edit(|edit| {
+            (edit.family, edit.prev_log, edit.last_seq) = (family, Some(FileNumber(0)), Some(SeqNo(1)));
+            edit.log_number = Some(FileNumber(11));
+        })
+    };
+    let flush = table(FamilyId::DEFAULT, (1, 1), Some(10));
+    append(&vfs, &path(MANIFEST), &[&flush[..], &[closed(FamilyId::DEFAULT), kept_from(11), closed(F)]].concat());
+    append(&vfs, &log_path(10), &[]);
+    assert!(doubts(&vfs, "closed").is_empty());
+    lose(&vfs, 10);
+    assert!(!is_whole(&vfs), "the log that the close left is gone");
+    append(&vfs, &log_path(14), &[put(2)]);
+    assert!(doubts(&vfs, "opened again").is_empty());
+}
+
 /// What a flush for the later log brought to tables has smaller numbers than that log.
 #[test]
 fn old_log_in_the_place_of_a_later_one_is_told_and_passed_over() {

@@ -277,7 +277,10 @@ impl RocksdbRow {
         let (kept, first) = (recovered.min_log_to_keep, self.behind_first_log(recovered));
         let named = || recovered.families.iter().map(|family| family.log_number);
         let with_changes = self.logs.iter().filter(|(_, log)| log.first.is_some()).map(|(number, _)| *number);
-        let is_needed = kept.0 > 0 && named().any(|log| log == kept);
+        let known = &recovered.rocksdb_logs;
+        // A later open may have kept the MANIFEST of a close that noted a log without beginning one.
+        let is_of_close = !known.is_of_open && kept == known.unbegun;
+        let is_needed = kept.0 > 0 && !is_of_close && named().any(|log| log == kept);
         let later = named().chain(with_changes).filter(|log| first.0 > 0 && *log > first);
         later.filter(|log| is_needed && *log > kept).min()
     }
