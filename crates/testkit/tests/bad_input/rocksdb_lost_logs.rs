@@ -466,6 +466,21 @@ fn close_that_names_a_log_that_is_not_begun_leaves_no_doubt() {
     assert!(doubts(&vfs, "opened again").is_empty());
 }
 
+/// The first open of a database keeps the MANIFEST that its making began (`reuse_manifest_on_open`), and makes a family.
+#[test]
+fn family_of_the_first_open_names_the_first_log() {
+    let vfs = begun(1);
+    append(&vfs, &log_path(4), &[]);
+    assert!(doubts(&vfs, "made").is_empty());
+    append(&vfs, &log_path(4), &[put(1)]);
+    assert!(doubts(&vfs, "written").is_empty());
+    append(&vfs, &path("MANIFEST-000001"), &table(FamilyId::DEFAULT, (2, 2), Some(10)));
+    append(&vfs, &log_path(10), &[put(3)]);
+    assert!(doubts(&vfs, "flushed").is_empty());
+    lose(&vfs, 4);
+    is_told_for_f(&vfs, "the first log is gone");
+}
+
 /// What a flush for the later log brought to tables has smaller numbers than that log.
 #[test]
 fn old_log_in_the_place_of_a_later_one_is_told_and_passed_over() {

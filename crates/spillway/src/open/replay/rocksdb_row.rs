@@ -257,7 +257,9 @@ impl RocksdbRow {
             let needed = empty.filter(|_| needed.0 == 0).map_or(needed, |(number, _)| *number);
             parts.entry(needed).or_insert_with(|| MissingPart::of(needed, through, why, recovered));
         }
-        let named = begun.range(oldest..).next().map(|(number, _)| *number).filter(|next| *next > oldest);
+        // In the MANIFEST that a new database begins with, the first log of the open is the one that a new family names.
+        let is_first = oldest.0 == 0 && recovered.manifest == FileNumber(1);
+        let named = begun.range(oldest..).next().map(|(number, _)| *number).filter(|next| *next > oldest && !is_first);
         let kept = recovered.min_log_to_keep;
         let prepared_in = recovered.rocksdb_logs.prepared_in.filter(|log| *log == kept);
         let behind = prepared_in.map(|log| FileNumber(log.0 + 1)).or(self.log_with_one_before(recovered));
