@@ -572,6 +572,19 @@ fn prepare_that_is_torn_off_before_a_gap_is_told() {
     assert!(found.iter().any(|doubt| doubt.of_prepared), "{found:?}");
 }
 
+/// A crash tore a write that was not synced. RocksDB went on behind it, and committed what was prepared before.
+#[test]
+fn commit_behind_a_crash_leaves_no_doubt() {
+    const PREPARE: &[u8] = &[9, 5, 1, 1, b't', 1, b'v', 10, 1, b'T'];
+    let vfs = begun(5);
+    let marked = batch(1, 1, &[&[13], &[5, 1, 1, b'1', 1, b'v']]);
+    append(&vfs, &log_path(4), &[marked, batch(2, 1, &[PREPARE]), put(2)]);
+    let bytes = vfs.read_file(&log_path(4)).unwrap().len();
+    vfs.truncate(&log_path(4), bytes - 3).unwrap();
+    append(&vfs, &log_path(10), &[put(2), batch(3, 0, &[&[11, 1, b'T']]), put(4)]);
+    assert!(doubts(&vfs, "RocksDB went on").is_empty());
+}
+
 /// A `TransactionDB` of RocksDB's that let no log go notes none to keep, and reads what is there, for the transactions that are
 /// prepared.
 #[test]

@@ -345,6 +345,7 @@ impl LogReplay<'_> {
         let Some(damaged) = history.damaged.take() else { return };
         if history.next != Some(first) {
             history.row.note_damage(damaged.number);
+            self.hole_at = self.hole_at.max(Some(Position { log: damaged.number, offset: u64::MAX }));
             self.doubt_log(damaged.number, DAMAGED);
         }
     }
@@ -413,7 +414,8 @@ impl LogReplay<'_> {
             return Ok(());
         }
         history.end_log(number, &reader, end, mode);
-        if history.damaged.is_some_and(|damaged| damaged.number == number) {
+        // A crash can have cut off the end: what follows tells whether something is lost.
+        if history.damaged.is_some_and(|damaged| damaged.number == number && damaged.is_proven) {
             self.hole_at = Some(Position { log: number, offset: reader.good_end() });
         }
         Ok(())
