@@ -42,7 +42,8 @@ fn loads_and_scans_go_on_in_a_small_address_space() {
     let place = Place::new();
     place.write("in", (0..600_000).map(|n| format!("user{n}\tvalue with some length {n}\n")).collect::<String>());
     for mib in [250, 300, 400] {
-        for (db, way) in [("a", "ingest"), ("b", "puts")] {
+        for way in ["ingest", "puts"] {
+            let db = &format!("{way} {mib}");
             let within = |args: &[&str]| run(limited(&place, &format!("-v {}", mib << 10), args), b"");
             let loaded = within(&["load", "in", "--format", "kv", "--db", db, "--via", way]);
             assert_eq!(loaded.code, Some(0), "{mib} MiB: {loaded:?}");
