@@ -1,5 +1,4 @@
-//! The opens for writing that a database went through: they tell its logs, and its backups, from those of a copy of its
-//! files that went its own way.
+//! Sessions: a database's opens for writing. They tell its logs and backups from those of a diverged copy of its files.
 
 use base::coding::{Reader, put_varint32, put_varint64};
 use base::{FileNumber, Result, SeqNo};
@@ -13,20 +12,20 @@ pub struct Session {
     pub id: u32,
     /// Files of the session have this number or a larger one.
     pub from: FileNumber,
-    /// The last sequence number of the MANIFEST that the session began with.
+    /// The MANIFEST's last sequence number before the session.
     pub after: SeqNo,
 }
 
-/// Sessions that a MANIFEST keeps. Logs of earlier ones, and backups made in them, are not told from those of copies.
+/// Sessions in a MANIFEST. Logs of earlier ones are not checked, and no logs are kept for backups of earlier ones.
 const KEPT: usize = 100;
 
-/// Adds the session that begins.
+/// Adds a session.
 pub fn begin(sessions: &mut Vec<Session>, session: Session) {
     sessions.drain(..(sessions.len() + 1).saturating_sub(KEPT));
     sessions.push(session);
 }
 
-/// The id of the session that made the log `number`; `None`: it is not known.
+/// The id of the log `number`'s session; `None`: unknown.
 pub fn of_log(sessions: &[Session], number: FileNumber) -> Option<u32> {
     sessions.iter().rfind(|session| session.from <= number).map(|session| session.id)
 }
