@@ -81,11 +81,11 @@ mod order;
 mod queue;
 mod read;
 mod records;
+mod rollover;
 mod transaction;
 mod ttl;
 mod updates;
 mod version;
-mod wal;
 
 pub use crate::core::doubt::Doubt;
 pub use api::*;

@@ -10,15 +10,15 @@ const LAYERS: [(&str, &[&str]); 12] = [
     ("base", &[]),
     ("vfs", &["base"]),
     ("memtable", &["base", "vfs"]),
-    ("log", &["base", "vfs"]),
+    ("wal", &["base", "vfs"]),
     ("table", &["base", "vfs", "memtable"]),
-    ("spillway", &["base", "vfs", "memtable", "log", "table"]),
+    ("spillway", &["base", "vfs", "memtable", "wal", "table"]),
     ("capi", &["spillway"]),
     ("jni", &["spillway", "capi"]),
     ("live", &["spillway"]),
-    ("cli", &["base", "vfs", "memtable", "log", "table", "spillway", "bench", "live"]),
-    ("testkit", &["base", "vfs", "memtable", "log", "table", "spillway"]),
-    ("bench", &["base", "vfs", "memtable", "log", "table", "spillway", "testkit"]),
+    ("cli", &["base", "vfs", "memtable", "wal", "table", "spillway", "bench", "live"]),
+    ("testkit", &["base", "vfs", "memtable", "wal", "table", "spillway"]),
+    ("bench", &["base", "vfs", "memtable", "wal", "table", "spillway", "testkit"]),
 ];
 
 fn crates() -> PathBuf {
@@ -122,11 +122,11 @@ fn crates_without_unsafe_code_forbid_it() {
 
 #[test]
 fn dependencies_are_found() {
-    let manifest = "[dependencies]\nbase.workspace = true\nlog = { workspace = true }\n[lib]\nname = \"vfs\"\n\
+    let manifest = "[dependencies]\nbase.workspace = true\nwal = { workspace = true }\n[lib]\nname = \"vfs\"\n\
                     [dev-dependencies]\ntestkit.workspace = true\n";
     let found = dependencies(manifest);
     let found: Vec<_> = found.iter().map(|(section, name)| (section.as_str(), name.as_str())).collect();
-    assert_eq!(found, [("dependencies", "base"), ("dependencies", "log"), ("dev-dependencies", "testkit")]);
+    assert_eq!(found, [("dependencies", "base"), ("dependencies", "wal"), ("dev-dependencies", "testkit")]);
 }
 
 /// Functions named in a document as `path/file.rs::function`; paths start below the engine's sources, or with a crate.

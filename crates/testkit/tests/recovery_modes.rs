@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::FileNumber;
-use log::{RecordKind, ReplayOptions};
 use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::{Db, ErrorKind, OpenOptions, ReadOptions};
 use testkit::profile;
 use testkit::random::Random;
 use testkit::run::DIR;
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
+use wal::{RecordKind, ReplayOptions};
 
 const MODES: [WalRecoveryMode; 4] = [
     WalRecoveryMode::TolerateCorruptedTailRecords,
@@ -79,7 +79,7 @@ fn writes_in(vfs: &MemoryVfs, log: &Path) -> Vec<Written> {
     const KEY_AT: usize = 12 + 2;
     let number = FileNumber(log.file_stem().unwrap().to_string_lossy().parse().unwrap());
     let mut writes = Vec::new();
-    log::replay(vfs, log, &ReplayOptions { number, ..ReplayOptions::default() }, &mut |record| {
+    wal::replay(vfs, log, &ReplayOptions { number, ..ReplayOptions::default() }, &mut |record| {
         if record.kind == RecordKind::Batch {
             let write = u32::from_be_bytes(record.payload[KEY_AT..KEY_AT + 4].try_into().unwrap());
             let (start, end) = (record.offset as usize, record.payload_offset as usize + record.payload.len());

@@ -11,7 +11,7 @@ use base::{Error, FamilyId, Result, SeqNo, ValueKind};
 pub const HEADER_BYTES: usize = 12;
 
 /// Maximum bytes of an encoded batch: it is one WAL record.
-const BATCH_BYTES_MAX: u64 = log::PAYLOAD_BYTES_MAX;
+const BATCH_BYTES_MAX: u64 = wal::PAYLOAD_BYTES_MAX;
 
 /// Record tags without a `ValueKind`. Families other than the default one have separate tags.
 pub(crate) mod tag {

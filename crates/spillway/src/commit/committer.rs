@@ -31,7 +31,7 @@ use crate::memtables::staged::MemtableBoundary;
 use crate::order::SeqRange;
 use crate::order::pipeline::Ticket;
 use crate::order::stall::{IngestWaits, StallCause};
-use crate::wal::roll::Wal;
+use crate::rollover::roll::Wal;
 
 /// So often a commit's conflicts are checked again before its keys are latched: a latch makes every other commit look at it.
 const RECHECKS_MAX: u32 = 2;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::metrics::{Ticker, tick};
 use base::{Error, FamilyId, Result, SeqNo};
-use log::RecordKind;
 use smallvec::smallvec;
+use wal::RecordKind;
 
 use crate::batch::options::WriteOptions;
 use crate::batch::{self, WriteBatch};

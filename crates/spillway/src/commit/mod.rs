@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Error, Result, SeqNo, ValueKind};
-use log::{RecordKind, Reservation};
 use memtable::Entry;
 use smallvec::SmallVec;
+use wal::{RecordKind, Reservation};
 
 use crate::batch::options::WriteOptions;
 use crate::batch::{self, BatchReader, BatchRecord, WriteBatch};

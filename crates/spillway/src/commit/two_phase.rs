@@ -4,8 +4,8 @@
 //! record names the prepare; its entries take their numbers there.
 
 use base::{Error, Result};
-use log::{PAYLOAD_BYTES_MAX, Position, RecordKind};
 use smallvec::smallvec;
+use wal::{PAYLOAD_BYTES_MAX, Position, RecordKind};
 
 use crate::batch::WriteBatch;
 use crate::batch::options::WriteOptions;

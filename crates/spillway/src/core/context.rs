@@ -11,8 +11,8 @@ use base::metrics::Statistics;
 use base::note;
 use base::options::DbOptions;
 use base::{Error, FileNumber, Result};
-use log::DatabaseId;
 use vfs::{FileIdentity, Origin, RandomFile, Vfs};
+use wal::DatabaseId;
 
 use crate::background::caught::caught_panic;
 use crate::background::tasks::Tasks;
@@ -115,7 +115,7 @@ impl Context {
         if !kind.is_log() || kind == FileType::RocksLog || *self.log_dir() == *self.dir {
             return false;
         }
-        match log::database_of(&*self.vfs, path, number) {
+        match wal::database_of(&*self.vfs, path, number) {
             Ok(found) => found.is_another_than(DatabaseId::new(&self.db_id)),
             Err(error) => !error.is_not_found(),
         }

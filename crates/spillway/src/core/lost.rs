@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use base::{Error, FileNumber, Result};
-use log::DatabaseId;
 use vfs::{FileKind, IfExists, IoClass, Vfs};
+use wal::DatabaseId;
 
 use crate::background::staging::create_durable_dir;
 use crate::background::staging::scan;
@@ -296,7 +296,7 @@ impl<'a> Lost<'a> {
         // Of logs a repair makes one, for prepared transactions. It notes no MANIFEST, as the logs of a running database do.
         for number in numbers_in(self.vfs, log_dir, FileType::Log)?.split_off(&first_new) {
             let path = log_dir.join(file_name::format(FileType::Log, number));
-            let head = log::read_head(self.vfs, &path, number).unwrap_or_default();
+            let head = wal::read_head(self.vfs, &path, number).unwrap_or_default();
             if head.database.is_known() && !head.database.is_another_than(own) && head.manifest.is_none() {
                 moved.push(self.take(&path)?);
             }

@@ -14,8 +14,8 @@ use base::extend::Event;
 use base::metrics::{Ticker, tick};
 use base::note;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use log::{DatabaseId, FILE_HEADER_BYTES, Position};
 use parking_lot::Mutex;
+use wal::{DatabaseId, FILE_HEADER_BYTES, Position};
 
 use crate::background::removal::Removals;
 use crate::background::{Signal, StateChanged};

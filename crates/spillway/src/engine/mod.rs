@@ -27,7 +27,7 @@ use crate::manage::import::Importer;
 use crate::memtables::Memtables;
 #[cfg(feature = "observe")]
 use crate::observe::socket::Server;
-use crate::wal::roll::Wal;
+use crate::rollover::roll::Wal;
 
 /// Held from the open to the end of the close.
 pub(crate) type DirectoryLock = Mutex<Option<Box<dyn LockGuard>>>;

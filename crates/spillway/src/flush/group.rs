@@ -24,9 +24,9 @@ use crate::memtables::Memtables;
 use crate::order::pipeline::LogPosition;
 use crate::queue::entries::memtable_bytes;
 use crate::queue::memory::Charge;
+use crate::rollover::roll::Wal;
 use crate::version::edit::VersionEdit;
 use crate::version::table_file::FileMeta;
-use crate::wal::roll::Wal;
 
 /// Runs with fewer bytes of memtables are built on the calling thread: handing one over costs more.
 const HANDED_OVER_BYTES_MIN: usize = 256 << 10;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use base::metrics::{Ticker, tick};
 use base::{Error, FamilyId, Result, SeqNo};
-use log::{PAYLOAD_BYTES_MAX, RecordKind};
 use smallvec::smallvec;
+use wal::{PAYLOAD_BYTES_MAX, RecordKind};
 
 use super::levels::HeldEntries;
 use super::options::{IngestMode, IngestOptions};
@@ -36,7 +36,7 @@ use crate::order::latch::LatchGuard;
 use crate::queue::ingest::QueuedIngest;
 use crate::records::ingest_record::{IngestRecord, IngestShape};
 use crate::records::record::LargeBatchRecord;
-use crate::wal::roll::Wal;
+use crate::rollover::roll::Wal;
 
 /// An ingest ready for sequence allocation.
 struct Ingest {

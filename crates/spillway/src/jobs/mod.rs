@@ -30,7 +30,7 @@ use crate::flush::link::Linker;
 use crate::jobs::notices::ToldStalls;
 use crate::jobs::notices::UpkeepWaits;
 use crate::memtables::Memtables;
-use crate::wal::roll::Wal;
+use crate::rollover::roll::Wal;
 use parking_lot::Mutex;
 
 pub(crate) mod notices;

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use base::options::DbOptions;
 use base::{FileNumber, Result, SeqNo, note};
-use log::{DatabaseId, LogReader};
 use parking_lot::Mutex;
 use vfs::{IoClass, Vfs};
+use wal::{DatabaseId, LogReader};
 
 use crate::background::removal::Removals;
 use crate::records::record::CommitRecord;
@@ -195,7 +195,7 @@ impl Archive {
         let mut files = BTreeMap::new();
         for number in numbers {
             let path = archive.join(file_name::format(kind, number));
-            if log::database_of(&*self.vfs, &path, number).map_or(true, |found| found.is_another_than(self.own)) {
+            if wal::database_of(&*self.vfs, &path, number).map_or(true, |found| found.is_another_than(self.own)) {
                 continue;
             }
             let found = self.vfs.metadata(&path)?;

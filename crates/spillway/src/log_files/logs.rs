@@ -10,12 +10,12 @@ use std::sync::{Arc, OnceLock};
 use base::metrics::{Histogram, Statistics, Ticker};
 use base::options::LogBacking;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
-use log::{
+use parking_lot::{Condvar, Mutex};
+use vfs::{IoClass, Vfs};
+use wal::{
     DatabaseId, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, NotedManifest, Position, RECORD_HEADER_BYTES,
     RecordKind, Reservation,
 };
-use parking_lot::{Condvar, Mutex};
-use vfs::{IoClass, Vfs};
 
 use crate::log_files::live_logs::{LiveLog, LiveRange, Need};
 use crate::log_files::pace::LogPace;

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use base::{FileNumber, SeqNo};
-use log::Position;
 use parking_lot::Mutex;
+use wal::Position;
 
 use crate::batch::WriteBatch;
 use crate::order::pipeline::LogPosition;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, UserOrder, ValueKind};
-use log::framed::{FramedEnd, FramedReader};
-use log::{EndReason, ReplayOptions, ReplayRecord};
 use table::{AnyTable, TableContext, open_any};
 use vfs::{FileKind, IoClass, Vfs};
+use wal::framed::{FramedEnd, FramedReader};
+use wal::{EndReason, ReplayOptions, ReplayRecord};
 
 use crate::batch::{BatchReader, BatchRecord, HEADER_BYTES};
 use crate::info_log::date_and_time;
@@ -91,7 +91,7 @@ fn dump_own_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) 
     let mode = WalRecoveryMode::PointInTime;
     let options = ReplayOptions { number, mode, ..ReplayOptions::default() };
     let mut wanted = true;
-    let end = log::replay(vfs, path, &options, &mut |record| {
+    let end = wal::replay(vfs, path, &options, &mut |record| {
         wanted = show_record(&record, line).map_err(|error| error.at_record(path, record.offset))?;
         if wanted { Ok(()) } else { Err(stopped()) }
     });

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use base::options::{DbOptions, FamilyOptions, ini, whole};
 use base::{Error, FileNumber, Result, SeqNo};
-use log::FILE_HEADER_BYTES;
+use wal::FILE_HEADER_BYTES;
 
 use crate::background::staging::Staging;
 use crate::core::context::Context;

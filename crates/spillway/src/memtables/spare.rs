@@ -1,5 +1,5 @@
 //! Spare memtables, made ahead so that a switch costs its writer nothing, whatever the memtable's size. One for each
-//! family written since its last switch. Prefault: [`crate::wal::prefault`].
+//! family written since its last switch. Prefault: [`crate::rollover::prefault`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

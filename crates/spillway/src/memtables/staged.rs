@@ -7,7 +7,7 @@
 use std::sync::{Arc, Weak};
 
 use base::SeqNo;
-use log::Position;
+use wal::Position;
 
 use crate::core::family::Family;
 use crate::core::{FamilyState, OldViews};

@@ -12,9 +12,9 @@ use std::path::Path;
 
 use base::note;
 use base::{Error, ErrorKind, FileNumber, Result, UserOrder};
-use log::NotedManifest;
-use log::framed::FramedReader;
 use vfs::{IoClass, UnreadableVfs, Vfs};
+use wal::NotedManifest;
+use wal::framed::FramedReader;
 
 use super::{families, log_owner, options_file};
 use crate::core::doubt::Doubt;
@@ -295,7 +295,7 @@ fn look_at_logs(
     let (row, frontiers) = (point.wal_range(), point.last.log_frontiers);
     let recovered = &mut point.recovered;
     let noted = NotedLogs { row, frontiers, ..recovered.noted_logs() };
-    let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
+    let head = |path: &Path, number| Ok(wal::read_head(vfs, path, number).unwrap_or_default());
     let own = log_owner(vfs, dir, Some(recovered));
     let row = row::find(vfs, log_dir, own, noted, head)?;
     if recovered.fenced {

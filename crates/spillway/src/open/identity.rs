@@ -5,8 +5,8 @@ use std::path::Path;
 
 use base::options::whole;
 use base::{FileNumber, Result};
-use log::DatabaseId;
 use vfs::{IfExists, IoClass, Vfs, write_all};
+use wal::DatabaseId;
 
 use crate::version::current::read_current;
 use crate::version::edit::LOG_DIR_OF_COPY;
@@ -40,7 +40,7 @@ pub(super) fn find(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered
         return Ok(None); // a new database
     }
     let numbers = file_name::numbers_in(vfs, logs, FileType::Log)?;
-    let owner = |number| log::database_of(vfs, &logs.join(file_name::format(FileType::Log, number)), number).ok();
+    let owner = |number| wal::database_of(vfs, &logs.join(file_name::format(FileType::Log, number)), number).ok();
     let known = numbers.into_iter().rev().filter_map(owner).find(|id| id.is_known());
     Ok(known.map(|id| id.to_string()))
 }
@@ -63,7 +63,7 @@ pub(crate) fn owners_beside(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recove
     });
     let path = |log| dir.join(file_name::format(FileType::Log, log));
     let owners =
-        named.collect::<BTreeSet<_>>().into_iter().filter_map(|log| log::database_of(vfs, &path(log), log).ok());
+        named.collect::<BTreeSet<_>>().into_iter().filter_map(|log| wal::database_of(vfs, &path(log), log).ok());
     let mut owners: Vec<DatabaseId> =
         owners.chain([log_owner(vfs, dir, recovered)]).filter(|id| id.is_known()).collect();
     owners.dedup();

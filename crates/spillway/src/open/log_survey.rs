@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, ValueKind};
-use log::framed::FramedReader;
-use log::{DatabaseId, ReplayOptions, ReplayRecord};
 use vfs::{IoClass, Vfs};
+use wal::framed::FramedReader;
+use wal::{DatabaseId, ReplayOptions, ReplayRecord};
 
 use crate::batch::BatchReader;
 use crate::commit::entries_of;
@@ -63,7 +63,7 @@ pub(crate) fn owner(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, old: Option<&Reco
     }
     let numbers = numbers_in(vfs, log_dir, FileType::Log)?;
     let path = |number| log_dir.join(file_name::format(FileType::Log, number));
-    let heads = numbers.into_iter().filter_map(|number| log::read_head(vfs, &path(number), number).ok());
+    let heads = numbers.into_iter().filter_map(|number| wal::read_head(vfs, &path(number), number).ok());
     let heads: Vec<_> = heads.filter(|head| head.database.is_known()).collect();
     let Some(first) = heads.first().map(|head| head.database) else { return Ok(own) };
     let others = heads.iter().map(|head| head.database).filter(|owner| owner.is_another_than(first));
@@ -84,7 +84,7 @@ pub(crate) fn owner(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, old: Option<&Reco
 ///
 /// # Errors
 /// The file system's.
-pub(crate) fn logged(vfs: &dyn Vfs, log_dir: &Path, own: log::DatabaseId, recovered: &Recovered) -> Result<Logged> {
+pub(crate) fn logged(vfs: &dyn Vfs, log_dir: &Path, own: wal::DatabaseId, recovered: &Recovered) -> Result<Logged> {
     Ok(LogSurvey::of(vfs, log_dir, own, Some(recovered), true)?.logged)
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct QueuedFiles {
 pub(crate) fn queued_files(
     vfs: &dyn Vfs,
     log_dir: &Path,
-    own: log::DatabaseId,
+    own: wal::DatabaseId,
     recovered: &Recovered,
 ) -> Result<QueuedFiles> {
     let survey = LogSurvey::of(vfs, log_dir, own, Some(recovered), true)?;
@@ -140,7 +140,7 @@ impl LogSurvey {
         reads_on: bool,
     ) -> Result<LogSurvey> {
         let ends = old.map_or_else(Vec::new, |old| old.log_ends.clone());
-        let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
+        let head = |path: &Path, number| Ok(wal::read_head(vfs, path, number).unwrap_or_default());
         let found = row::find(vfs, dir, own, old.map(Recovered::noted_logs).unwrap_or_default(), head)?;
         let mut survey = LogSurvey { ends, ..LogSurvey::default() };
         let mut found = found;
@@ -202,7 +202,7 @@ impl LogSurvey {
     /// Notes the families and the numbers in a log of RocksDB's. Damage shows in replay.
     fn read_rocksdbs(&mut self, vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<()> {
         let mut reader = FramedReader::open(vfs, path, Some(number.0), IoClass::Log)?;
-        let read = log::framed::replay(&mut reader, WalRecoveryMode::SkipAnyCorruptedRecords, &mut |record| {
+        let read = wal::framed::replay(&mut reader, WalRecoveryMode::SkipAnyCorruptedRecords, &mut |record| {
             let Ok(batch) = BatchReader::new(&record.payload) else { return Ok(()) };
             let mut next = batch.seq();
             for step in steps_of(&batch, true).unwrap_or_default() {
@@ -263,7 +263,7 @@ impl LogSurvey {
         for log in logs {
             let (path, options) = self.place_of(dir, log);
             let options = ReplayOptions { mode: WalRecoveryMode::PointInTime, ..options };
-            let replayed = log::replay(vfs, &path, &options, &mut |_| Ok(()));
+            let replayed = wal::replay(vfs, &path, &options, &mut |_| Ok(()));
             ends.extend(replayed.as_ref().ok().map(|end| (log.number, path.clone(), *end)));
             // The filling of an unreadable part can pass for an unsynced end.
             if let Some(error) = replayed.err().or_else(|| vfs.read_failure(&path)) {
@@ -289,7 +289,7 @@ impl LogSurvey {
     fn read(&mut self, vfs: &dyn Vfs, path: &Path, options: ReplayOptions) -> Result<Vec<Numbered>> {
         let mut records = Vec::new();
         let options = ReplayOptions { mode: WalRecoveryMode::SkipAnyCorruptedRecords, ..options };
-        let read = log::replay(vfs, path, &options, &mut |record| {
+        let read = wal::replay(vfs, path, &options, &mut |record| {
             if let Ok(Some((first, last))) = self.note(options.number, &record) {
                 records.push(Numbered { offset: record.offset, first, last });
             }

@@ -10,9 +10,9 @@ use base::metrics::Statistics;
 use base::note;
 use base::options::FamilyOptions;
 use base::{Error, ErrorKind, FamilyId, InternalOrder, Result, SeqNo};
-use log::Frontiers;
 use table::{BlockCache, TableReadOptions};
 use vfs::Origin;
+use wal::Frontiers;
 
 use crate::background::caught::caught;
 use crate::background::tasks::Tasks;

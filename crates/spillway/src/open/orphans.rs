@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base::note;
 use base::{FileNumber, Result};
-use log::DatabaseId;
+use wal::DatabaseId;
 
 use crate::core::FamilyState;
 use crate::core::lost::{Lost, REPORT};

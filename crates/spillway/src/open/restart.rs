@@ -21,9 +21,9 @@ use base::key::ParsedKey;
 use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo, UserOrder};
-use log::{FILE_HEADER_BYTES, Position};
 use memtable::image::{HEADER_BYTES, Header, ImageIdentity, LazyImage};
 use vfs::{IoClass, Vfs};
+use wal::{FILE_HEADER_BYTES, Position};
 
 use crate::background::caught::caught;
 use crate::core::FamilyState;
@@ -239,7 +239,7 @@ pub(super) fn lost_log_end(vfs: &dyn Vfs, log_dir: &Path, recovered: &Recovered,
         return None; // of an image of unlogged writes the log may never have been
     }
     let path = log_dir.join(file_name::format(FileType::Log, at.log));
-    let what = match log::reaches(vfs, &path, at.log, at.offset) {
+    let what = match wal::reaches(vfs, &path, at.log, at.offset) {
         Ok(true) => return None,
         Err(error) if error.is_not_found() => "a memtable's image knows of this log, and it is missing",
         _ => {

@@ -182,7 +182,7 @@ fn check_nothing_is_left(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result<()> {
                 FileType::Table => place == dir,
                 _ => kind.is_log() && has_records(vfs, &path, kind, number)?,
             };
-            let owner = log::database_of(vfs, &path, number).unwrap_or_default();
+            let owner = wal::database_of(vfs, &path, number).unwrap_or_default();
             if is_left && place != dir && owner.is_known() && owner != identity::log_owner(vfs, dir, None) {
                 let what = format!(
                     "this log is of the database {owner}; choose another directory for logs (wal_dir), or, if that database is gone, \

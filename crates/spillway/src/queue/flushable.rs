@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, FileNumber, LookupKey, Result, SeqNo, ValueKind};
-use log::Position;
 use memtable::{Background, Conversion, Entry, Memtable};
 use parking_lot::Mutex;
 use table::values::{Following, FollowingCursor};
 use table::{TableReadOptions, TableValue, Visit};
 use vfs::Origin;
+use wal::Position;
 
 use crate::log_files::pace::MemtablePace;
 use crate::log_files::value_logs::{Logged, ValueLogs};

@@ -1,7 +1,7 @@
 //! A recovery watermark's position in the log, in one word.
 
 use base::FileNumber;
-use log::Position;
+use wal::Position;
 
 /// Bits of the offset in a packed position; the rest are the log's number.
 const OFFSET_BITS: u32 = 34;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use base::coding::{Reader, put_u32, put_u64, put_varint32};
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
-use log::{DatabaseId, RecordKind, ReplayOptions};
 use vfs::Vfs;
+use wal::{DatabaseId, RecordKind, ReplayOptions};
 
 use crate::batch::BatchReader;
 use crate::records::ingest_record::IngestRecord;
@@ -159,7 +159,7 @@ impl LargeBatchRecord {
         let (number, mode) = (self.file, WalRecoveryMode::AbsoluteConsistency);
         let options = ReplayOptions { number, mode, database, session, ..ReplayOptions::default() };
         let mut batches = 0;
-        let end = log::replay(vfs, &path, &options, &mut |held| {
+        let end = wal::replay(vfs, &path, &options, &mut |held| {
             batches += 1;
             let batch = BatchReader::new(held.payload)?;
             if held.kind != RecordKind::Batch || batch.declared_count() != self.count || batches > 1 {

@@ -3,7 +3,7 @@
 
 use base::coding::{Reader, put_prefixed, put_u32, put_u64, put_varint32};
 use base::{Error, FamilyId, Result, SeqNo};
-use log::RecordKind;
+use wal::RecordKind;
 
 use crate::batch::BatchReader;
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use base::{Error, ErrorKind, Result, ValueKind, note};
-use log::Position;
 use parking_lot::Mutex;
+use wal::Position;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::locks::{LockTable, Mode, Patience};

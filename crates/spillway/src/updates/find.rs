@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use base::{FileNumber, Result, SeqNo};
-use log::LogReader;
+use wal::LogReader;
 
 use crate::log_files::archive::ARCHIVE_DIR;
 use crate::log_files::archive::LogDirs;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, Result, SeqNo};
-use log::ReplayRecord;
+use wal::ReplayRecord;
 
 use crate::batch::{self, BatchReader};
 use crate::core::Core;

@@ -1,7 +1,7 @@
 //! Version edit: one change to the database's files, as in a MANIFEST record. Encoding: [`super::edit_codec`].
 
 use base::{FamilyId, FileNumber, SeqNo};
-use log::{FILE_HEADER_BYTES, Frontiers, KnownEnd};
+use wal::{FILE_HEADER_BYTES, Frontiers, KnownEnd};
 
 use super::session::Session;
 use super::table_file::FileMeta;

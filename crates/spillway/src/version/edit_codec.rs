@@ -6,7 +6,7 @@
 use base::coding::{Reader, put_prefixed, put_varint32, put_varint64};
 use base::name;
 use base::{Error, FamilyId, Result};
-use log::{Frontiers, Position};
+use wal::{Frontiers, Position};
 
 use super::edit::{LogEnd, VersionEdit, WalRange};
 use super::file_meta_codec::{self, Form, decode_internal_key, decode_level, decode_number, decode_seq, text};

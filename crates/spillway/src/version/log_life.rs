@@ -8,9 +8,9 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use base::value_source::{ValueRef, ValueSource};
 use base::{Error, FileNumber, Pinned, Result};
-use log::SealedLog;
 use parking_lot::Mutex;
 use vfs::Vfs;
+use wal::SealedLog;
 
 use super::file_name::{self, FileType};
 use super::purge::{FileLife, ObsoleteFile, PurgeQueue};

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, FileNumber, Result};
-use log::NotedManifest;
-use log::framed::FramedWriter;
 use vfs::{IfExists, IoClass, Vfs};
+use wal::NotedManifest;
+use wal::framed::FramedWriter;
 
 use super::current::{SetCurrentError, install_current, set_current};
 use super::edit::VersionEdit;

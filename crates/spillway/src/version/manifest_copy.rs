@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, FileNumber, Result};
-use log::framed::{FramedReader, FramedRecord};
 use vfs::{IoClass, Vfs};
+use wal::framed::{FramedReader, FramedRecord};
 
 use super::file_name::{self, FileType};
 use super::manifest::manifest_path;

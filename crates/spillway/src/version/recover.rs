@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
-use log::framed::{FramedEnd, FramedReader, FramedRecord};
-use log::{DatabaseId, Frontiers};
 use vfs::{IoClass, Vfs};
+use wal::framed::{FramedEnd, FramedReader, FramedRecord};
+use wal::{DatabaseId, Frontiers};
 
 use super::builder::VersionBuilder;
 use super::current::read_current;

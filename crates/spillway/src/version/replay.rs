@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use log::Frontiers;
+use wal::Frontiers;
 
 use super::builder::refused;
 use super::edit::{FENCE_VERSION, LogEnd, VersionEdit, WalRange};

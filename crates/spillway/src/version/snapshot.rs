@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{FamilyId, FileNumber, SeqNo};
-use log::Frontiers;
+use wal::Frontiers;
 
 use super::edit::{LogEnd, VersionEdit, WalRange};
 use super::session::Session;

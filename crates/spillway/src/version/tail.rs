@@ -7,8 +7,8 @@
 use base::checksum::{crc32c, crc32c_append, mask};
 use base::coding::decode_u32;
 use base::{Error, Result};
-use log::framed::BLOCK_BYTES;
 use vfs::{IoClass, RandomFile};
+use wal::framed::BLOCK_BYTES;
 
 /// Longest possible remainder of a commit, in bytes: a record of 4 GiB, and its fragments' headers. Read a block at a
 /// time (B2).

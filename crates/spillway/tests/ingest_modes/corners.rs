@@ -195,12 +195,12 @@ fn half_of_an_unlogged_batch() {
 }
 
 /// Opens a database behind whose logs another one holds these records; what that yields.
-fn open_with_log(records: &[(log::RecordKind, Vec<u8>)]) -> testkit::engine::Result<Db> {
+fn open_with_log(records: &[(wal::RecordKind, Vec<u8>)]) -> testkit::engine::Result<Db> {
     let vfs: Arc<dyn Vfs> = MemoryVfs::new(3);
     let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
     Db::open("/db", &options).expect("new").close().expect("closed");
-    let config = log::LogConfig { capacity_bytes: 1 << 16, ..Default::default() };
-    let log = log::LogFile::create(&*vfs, Path::new("/db/000900.splog"), FileNumber(900), config).expect("new");
+    let config = wal::LogConfig { capacity_bytes: 1 << 16, ..Default::default() };
+    let log = wal::LogFile::create(&*vfs, Path::new("/db/000900.splog"), FileNumber(900), config).expect("new");
     for (kind, payload) in records {
         let reservation = log.try_reserve(payload.len()).expect("room");
         log.append(&reservation, *kind, &[payload]).expect("written");
@@ -212,17 +212,17 @@ fn open_with_log(records: &[(log::RecordKind, Vec<u8>)]) -> testkit::engine::Res
 }
 
 /// The record of an ingest that is nothing but an excise.
-fn excise(first: u64, at: u8) -> (log::RecordKind, Vec<u8>) {
+fn excise(first: u64, at: u8) -> (wal::RecordKind, Vec<u8>) {
     let mut payload = first.to_le_bytes().to_vec();
     payload.extend([1, 0, 1, 1, at, 1, at + 5, 0]);
-    (log::RecordKind::Ingest, payload)
+    (wal::RecordKind::Ingest, payload)
 }
 
-fn batch(first: u64, key: u8) -> (log::RecordKind, Vec<u8>) {
+fn batch(first: u64, key: u8) -> (wal::RecordKind, Vec<u8>) {
     let mut payload = first.to_le_bytes().to_vec();
     payload.extend(1u32.to_le_bytes());
     payload.extend([1, 1, key, 1, b'v']);
-    (log::RecordKind::Batch, payload)
+    (wal::RecordKind::Batch, payload)
 }
 
 #[test]

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{FileNumber, Result as EngineResult};
-use log::framed::FramedReader;
-use log::{Frontiers, LogReader};
 use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
+use wal::framed::FramedReader;
+use wal::{Frontiers, LogReader};
 
 use crate::engine::version::file_name::{self, FileType};
 use crate::engine::version::recover::recover;
@@ -423,7 +423,7 @@ fn synced_through(life: &Life, vfs: &MemoryVfs, path: &Path) -> u64 {
         return u64::MAX;
     };
     let heads = life.files.keys().filter_map(|path| match kind_of(path) {
-        Some((FileType::Log, number)) => Some(log::read_head(vfs, path, number).ok()?.frontiers),
+        Some((FileType::Log, number)) => Some(wal::read_head(vfs, path, number).ok()?.frontiers),
         _ => None,
     });
     let synced = heads.fold(recovered.log_frontiers, Frontiers::max).synced;

@@ -74,7 +74,7 @@ fn allows_a_later(life: &Life) -> bool {
     };
     let Some(last) = of(FileType::Manifest).map(|(_, number)| number).max() else { return false };
     let is_named = |path: &PathBuf| life.tables.iter().any(|table| table.path == *path);
-    let heads = of(FileType::Log).filter_map(|(path, number)| log::read_head(&*vfs, path, number).ok());
+    let heads = of(FileType::Log).filter_map(|(path, number)| wal::read_head(&*vfs, path, number).ok());
     let noted = heads.filter_map(|head| head.manifest).next_back();
     noted.is_none_or(|noted| noted.bytes_of(last).is_none())
         && of(FileType::Table).any(|(path, number)| number > last && !is_named(path))

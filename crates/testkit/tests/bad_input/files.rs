@@ -126,7 +126,7 @@ fn a_manifest_of_any_length_gives_all_or_an_error() {
 fn with_edit(edit: VersionEdit) -> Arc<MemoryVfs> {
     let vfs = database(SCRIPT);
     let file = vfs.open_append(&manifest(&vfs)).unwrap();
-    let mut writer = log::framed::FramedWriter::new(file, IoClass::Manifest);
+    let mut writer = wal::framed::FramedWriter::new(file, IoClass::Manifest);
     writer.append(&edit_codec::encode_record(&[edit])).unwrap();
     writer.sync().unwrap();
     vfs

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{FileNumber, SeqNo};
-use log::{FILE_HEADER_BYTES, LogConfig, LogFile, RecordKind};
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::{Db, ErrorKind, repair};
 use testkit::run::DIR;
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
+use wal::{FILE_HEADER_BYTES, LogConfig, LogFile, RecordKind};
 
 use crate::common::{Contents, INGESTS, PLAIN, SCRIPT, Subject, copy, database, files, options, read, refused};
 

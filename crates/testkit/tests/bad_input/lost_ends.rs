@@ -94,7 +94,7 @@ fn logs_prove_that_a_manifest_lost_its_end() {
     ending(&vfs, ".spmanifest").iter().for_each(|path| vfs.remove_file(path).unwrap());
     let manifest = vfs.all_files().into_iter().find(|path| path.to_string_lossy().contains("MANIFEST")).unwrap();
     let len = vfs.read_file(&manifest).unwrap().len();
-    let mut reader = log::framed::FramedReader::open(&*vfs, &manifest, None, vfs::IoClass::Manifest).unwrap();
+    let mut reader = wal::framed::FramedReader::open(&*vfs, &manifest, None, vfs::IoClass::Manifest).unwrap();
     let mut ends = Vec::new();
     while reader.next().unwrap().is_some() {
         ends.push(reader.good_end() as usize);

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use log::framed::FramedReader;
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::{Db, FamilyOptions, OpenOptions, OtherFamilies, ReadOptions, WriteOptions, repair};
 use testkit::run::DIR;
 use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
+use wal::framed::FramedReader;
 
 use crate::common::{copy, files};
 

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::FileNumber;
-use log::{RecordKind, ReplayOptions};
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::version::edit::WalRange;
@@ -14,6 +13,7 @@ use testkit::engine::version::recover::recover;
 use testkit::engine::{Db, ErrorKind, WriteOptions, repair};
 use testkit::run::DIR;
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
+use wal::{RecordKind, ReplayOptions};
 
 use crate::common::{
     Contents, PLAIN, REFERRING, SCRIPT, copy, database, files, manifest, options, read, read_with, refused,
@@ -40,7 +40,7 @@ fn keys_in(vfs: &MemoryVfs, log: &Path) -> BTreeSet<Vec<u8>> {
     const KEY_AT: usize = 12 + 2;
     let mut keys = BTreeSet::new();
     let options = ReplayOptions { number: number(log), ..ReplayOptions::default() };
-    log::replay(vfs, log, &options, &mut |record| {
+    wal::replay(vfs, log, &options, &mut |record| {
         if record.kind == RecordKind::Batch {
             keys.insert(record.payload[KEY_AT..KEY_AT + 4].to_vec());
         }

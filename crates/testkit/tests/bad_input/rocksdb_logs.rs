@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{FileNumber, SeqNo};
-use log::framed::{FramedReader, FramedWriter};
 use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::{Db, Error, ErrorKind, OpenOptions, OtherFamilies, ReadOptions};
 use testkit::run::DIR;
 use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
+use wal::framed::{FramedReader, FramedWriter};
 
 use crate::doubts::salvage_with;
 use crate::moved_logs::rocksdbs;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use base::coding::{put_varint32, put_varint64};
 use base::{FamilyId, FileNumber, SeqNo};
-use log::framed::FramedWriter;
 use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::export::ExportOptions;
@@ -19,6 +18,7 @@ use testkit::engine::{
 };
 use testkit::run::DIR;
 use vfs::{Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Rule, Vfs};
+use wal::framed::FramedWriter;
 
 use crate::common::copy;
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::UserOrder;
-use log::framed::FramedReader;
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::compaction::{BottommostLevelCompaction, CompactRangeOptions};
 use testkit::engine::{
@@ -13,6 +12,7 @@ use testkit::engine::{
 };
 use testkit::run::DIR;
 use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Rule, Vfs};
+use wal::framed::FramedReader;
 
 use crate::common::{Contents, copy, files, manifest, read_with};
 

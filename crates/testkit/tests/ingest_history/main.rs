@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::FileNumber;
-use log::{LogConfig, LogFile, RecordKind};
 use parking_lot::{Condvar, Mutex};
 use testkit::concurrent::{self, FAMILIES, Worker};
 use testkit::engine::compaction::CompactRangeOptions;
@@ -25,6 +24,7 @@ use testkit::run::{DIR, run_and_look};
 use testkit::threads::{start, wait_for, within};
 use testkit::{parse, profile};
 use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
+use wal::{LogConfig, LogFile, RecordKind};
 
 const LIMIT: Duration = Duration::from_secs(120);
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use base::checksum::crc32c_append;
 use base::{Error, FileNumber, Result};
-use log::{DatabaseId, EndReason, KnownEnd, ReplayOptions};
 use vfs::{IfExists, IoClass, Vfs};
+use wal::{DatabaseId, EndReason, KnownEnd, ReplayOptions};
 
 use super::kept_logs::read_rocksdb_logs;
 use super::meta_file::MetaEntry;
@@ -70,7 +70,7 @@ fn copy_as(
     let mut copy = to.vfs.create(to.path, if_exists)?;
     let contents = checked_scan(vfs, from, end, &mut |block| {
         let head = owner.take().zip(block.split_first_chunk());
-        match head.and_then(|(owner, (head, rest))| Some((log::header_of(owner, head)?, rest))) {
+        match head.and_then(|(owner, (head, rest))| Some((wal::header_of(owner, head)?, rest))) {
             Some((head, rest)) => {
                 copy.append(&head, IoClass::Other)?;
                 copy.append(rest, IoClass::Other)
@@ -131,7 +131,7 @@ impl NotedEnds {
         let noted = self.ends.iter().find(|end| end.log == number);
         let known_end = noted.map(|end| KnownEnd { offset: end.end_offset, on_disk: true });
         let options = ReplayOptions { number, known_end, ..ReplayOptions::default() };
-        let end = log::replay(vfs, path, &options, &mut |_| Ok(()))?;
+        let end = wal::replay(vfs, path, &options, &mut |_| Ok(()))?;
         let is_followed =
             self.row.and_then(|row| Some(row.oldest..row.newest?)).is_some_and(|row| row.contains(&number));
         // A kill can leave a large batch that no record names.

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder, name};
-use log::framed::{FramedEnd, FramedReader};
-use log::{DatabaseId, EndReason, Frontiers, Position, ReplayOptions, ReplayRecord};
 use table::TableContext;
 use vfs::{IoClass, Vfs};
+use wal::framed::{FramedEnd, FramedReader};
+use wal::{DatabaseId, EndReason, Frontiers, Position, ReplayOptions, ReplayRecord};
 
 use super::restore::Places;
 use super::store::{Backup, Store};
@@ -180,7 +180,7 @@ pub(super) fn read_rocksdb_logs(
     let mut max_family = 0;
     for (&number, path) in logs {
         let mut reader = FramedReader::open(vfs, path, Some(number.0), IoClass::Log)?;
-        let end = log::framed::replay(&mut reader, mode, &mut |record| {
+        let end = wal::framed::replay(&mut reader, mode, &mut |record| {
             let read = BatchReader::new(&record.payload).and_then(|batch| {
                 if history.admits(number, batch.seq()) {
                     history.check_numbers(number, batch.seq())?;
@@ -509,7 +509,7 @@ impl Reader<'_> {
             let later = by_existing.map_or(log.later, |noted| noted.later.max(log.later));
             let options = ReplayOptions { number: log.number, later, ..ReplayOptions::default() };
             vfs.open_append(&path)?.sync(IoClass::Log)?; // the MANIFEST will note that it reaches so far
-            let replayed = log::replay(vfs, &path, &options, &mut |record| {
+            let replayed = wal::replay(vfs, &path, &options, &mut |record| {
                 self.see(&record).map_err(|error| error.at_record(&path, record.offset))
             });
             let mut ends = self.existing.iter().flat_map(|existing| &existing.log_ends);
@@ -540,7 +540,7 @@ impl Reader<'_> {
     /// another one.
     fn find_row(&self, own: DatabaseId, recovered: &Recovered) -> Result<row::FoundRange> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
-        let head = |path: &Path, number| log::read_head(vfs, path, number);
+        let head = |path: &Path, number| wal::read_head(vfs, path, number);
         let found = row::find(vfs, dir, own, recovered.noted_logs(), head)?;
         if let Some((number, other)) = found.others.iter().find(|(_, other)| **other == self.owner) {
             let what = format!("log {number} is of the database {other}, and the backup of {own}");

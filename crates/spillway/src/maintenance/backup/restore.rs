@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, FileNumber, Result, shell};
-use log::DatabaseId;
 use vfs::{IfExists, IoClass, Vfs, write_all};
+use wal::DatabaseId;
 
 use super::copy::{self, Target, check, for_each_file};
 use super::kept_logs::{Kept, is_left};
@@ -349,7 +349,7 @@ impl Replaced {
                         Some(false) => true, // a guest's
                         None => brings_ours,
                     },
-                    _ => self.leaves(log::database_of(vfs, &path, number), is_apart),
+                    _ => self.leaves(wal::database_of(vfs, &path, number), is_apart),
                 };
                 if stays { &mut stay } else { &mut go }.insert(path);
             }
@@ -437,7 +437,7 @@ fn check_none_is_in_the_way(vfs: &dyn Vfs, places: &Places, state: &Recovered) -
     let oldest = state.wal_range.map_or(FileNumber(0), |row| row.oldest);
     for number in file_name::numbers_in(vfs, &places.logs, FileType::Log)?.range(oldest..) {
         let path = places.logs.join(file_name::format(FileType::Log, *number));
-        if log::database_of(vfs, &path, *number).is_err() {
+        if wal::database_of(vfs, &path, *number).is_err() {
             let what = "this log cannot be read, so that nothing tells whose it is: the restored database would take it for its own. \
                         Move it away, or restore to another wal_dir";
             return Err(Error::invalid_argument(what).at_path(path));

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use base::options::WalRecoveryMode;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use log::framed::{FramedEnd, FramedReader};
-use log::{DatabaseId, EndReason, ReplayOptions, ReplayRecord};
 use vfs::IoClass;
+use wal::framed::{FramedEnd, FramedReader};
+use wal::{DatabaseId, EndReason, ReplayOptions, ReplayRecord};
 
 use super::{Check, CheckReport};
 use crate::batch::BatchReader;
@@ -39,7 +39,7 @@ impl Check<'_> {
         let needed = self.recovered.oldest_read_rocksdb_log();
         let (vfs, dir) = (self.options.vfs.clone(), self.log_dir().to_owned());
         // An unreadable header is reported when the log itself is checked.
-        let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
+        let head = |path: &Path, number| Ok(wal::read_head(&*vfs, path, number).unwrap_or_default());
         // Logs of ours in RocksDB's directory are of a takeover that was cut off.
         let row = match self.recovered.fenced {
             true => row::find(&*vfs, &dir, self.database(), self.recovered.noted_logs(), head)?,
@@ -138,7 +138,7 @@ impl Check<'_> {
         let (mode, database) = (WalRecoveryMode::PointInTime, self.database());
         let options = ReplayOptions { number, mode, known_end, from: None, later, database, session: 0 };
         let vfs = self.options.vfs.clone();
-        let end = log::replay(&*vfs, path, &options, &mut |record| {
+        let end = wal::replay(&*vfs, path, &options, &mut |record| {
             let numbers = self.check_record(&record, is_left_out);
             let Some((first, last_in_record)) = numbers.map_err(|error| error.at_record(path, record.offset))? else {
                 return Ok(());
@@ -265,7 +265,7 @@ impl Check<'_> {
     fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber, history: &mut RocksdbHistory) -> Result<()> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
         let mode = WalRecoveryMode::PointInTime;
-        let end = log::framed::replay(&mut reader, mode, &mut |record| {
+        let end = wal::framed::replay(&mut reader, mode, &mut |record| {
             let batch = BatchReader::new(&record.payload)?;
             let steps = steps_of(&batch, false);
             let changes = |step: &RocksdbStep<'_>| match step {

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
-use log::framed::FramedReader;
 use vfs::{IoClass, Vfs};
+use wal::framed::FramedReader;
 
 use crate::open::log_owner;
 use crate::version::current::read_current;

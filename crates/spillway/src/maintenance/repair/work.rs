@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
-use log::DatabaseId;
 use vfs::Vfs;
+use wal::DatabaseId;
 
 use super::families::Families;
 use super::manifest::OldManifest;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use log::framed::FramedWriter;
-use log::{FILE_HEADER_BYTES, LogReader, Position, RecordKind};
 use vfs::{IfExists, IoClass};
+use wal::framed::FramedWriter;
+use wal::{FILE_HEADER_BYTES, LogReader, Position, RecordKind};
 
 use crate::batch::{self, BatchReader, BatchRecord, WriteBatch};
 use crate::core::{Core, FamilyState};

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, note};
-use log::{LogReader, Position};
 use parking_lot::Mutex;
+use wal::{LogReader, Position};
 
 use super::reading::{self, Attempt};
 use super::replay::LogReplay;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use base::{FamilyId, SeqNo, UserOrder, ValueKind};
-use log::Position;
+use wal::Position;
 
 use crate::batch::BatchReader;
 use crate::core::FamilyState;

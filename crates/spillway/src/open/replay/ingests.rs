@@ -135,8 +135,8 @@ mod tests {
 
     use base::options::WalRecoveryMode;
     use base::{ErrorKind, FamilyId, FileNumber, ValueKind, key};
-    use log::{LogConfig, LogFile, RecordKind};
     use vfs::MemoryVfs;
+    use wal::{LogConfig, LogFile, RecordKind};
 
     use super::*;
     use crate::batch::{HEADER_BYTES, WriteBatch, header};

@@ -11,8 +11,8 @@ use base::limits;
 use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, ValueKind};
-use log::Position;
 use memtable::Entry;
+use wal::Position;
 
 use crate::batch::BatchReader;
 use crate::commit::entries_of;
@@ -145,7 +145,7 @@ impl<'a> LogReplay<'a> {
     /// Replays every needed log.
     ///
     /// # Errors
-    /// `Corruption`, `Unsupported`: as [`log::replay`], or a log is missing. `InvalidArgument`: the logs are in a
+    /// `Corruption`, `Unsupported`: as [`wal::replay`], or a log is missing. `InvalidArgument`: the logs are in a
     /// directory other than the option's.
     pub fn run(mut self) -> Result<Replayed> {
         let rocksdb_logs = self.find_rocksdb_logs(self.recovered)?;
@@ -546,8 +546,8 @@ mod tests {
         let mut payload = batch.as_bytes().to_vec();
         payload[0] = 1; // the first number
         with_replay(WalRecoveryMode::PointInTime, |replay| {
-            let record = CommitRecord::decode(log::RecordKind::Batch, &payload).unwrap().unwrap();
-            replay.apply_commit(record, log::Position::default()).unwrap();
+            let record = CommitRecord::decode(wal::RecordKind::Batch, &payload).unwrap().unwrap();
+            replay.apply_commit(record, wal::Position::default()).unwrap();
             let family = &replay.families[&FamilyId::DEFAULT];
             assert_eq!((family.mutable.memtable().entries(), replay.last_seq), (2, SeqNo(2)));
             replay.flush_everything(SeqNo(2)).unwrap();

@@ -6,11 +6,11 @@ use std::path::Path;
 use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
-use log::{
+use vfs::Vfs;
+use wal::{
     DatabaseId, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogHead, Position, RecordKind, ReplayEnd,
     ReplayOptions, ReplayRecord,
 };
-use vfs::Vfs;
 
 use super::ingests::WantedShare;
 use super::prepared::ReplayedPrepares;
@@ -44,7 +44,7 @@ impl LogReplay<'_> {
         let (vfs, dir) = (&*self.context.vfs, self.context.log_dir());
         let salvages = self.salvages();
         let mut found = row::find(vfs, &dir, self.database(), recovered.noted_logs(), |path, number| {
-            match log::read_head(vfs, path, number) {
+            match wal::read_head(vfs, path, number) {
                 Err(error) if salvages && error.kind() == ErrorKind::Corruption => Ok(LogHead::default()),
                 head => head,
             }
@@ -272,7 +272,7 @@ impl LogReplay<'_> {
         let mode = self.context.options.wal_recovery_mode;
         let database = self.database();
         let options = ReplayOptions { number, mode, known_end, from, later: log.later, database, session: 0 };
-        let end = log::replay(&*vfs, &path, &options, &mut |record| {
+        let end = wal::replay(&*vfs, &path, &options, &mut |record| {
             let at = Position { log: number, offset: record.offset };
             if record.skipped_bytes > 0 {
                 let (bytes, from) = (record.skipped_bytes, at.offset - record.skipped_bytes);
@@ -458,7 +458,7 @@ fn first_seq(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Option<SeqNo> {
     let mut first = None;
     let options = ReplayOptions { number, ..ReplayOptions::default() };
     // Stops at the first record. Damage shows in replay.
-    let _ = log::replay(vfs, &path, &options, &mut |record| {
+    let _ = wal::replay(vfs, &path, &options, &mut |record| {
         first = CommitRecord::decode(record.kind, record.payload)?.and_then(|record| record.numbers()).map(|n| n.0);
         match first {
             Some(_) => Err(Error::closed("the first record was seen")),
@@ -472,7 +472,7 @@ fn first_seq(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Option<SeqNo> {
 pub(crate) fn has_records(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> bool {
     let mut records = 0;
     let options = ReplayOptions { number, mode: WalRecoveryMode::AbsoluteConsistency, ..ReplayOptions::default() };
-    let end = log::replay(vfs, path, &options, &mut |_| {
+    let end = wal::replay(vfs, path, &options, &mut |_| {
         records += 1;
         Ok(())
     });

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 
 use base::note;
 use base::{Error, FileNumber, Result, SeqNo};
-use log::{LogFile, Position, RECORD_HEADER_BYTES, RecordKind};
+use wal::{LogFile, Position, RECORD_HEADER_BYTES, RecordKind};
 
 use crate::batch::WriteBatch;
 use crate::log_files::logs::Logs;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use base::options::WalRecoveryMode;
 use base::{Error, FileNumber, Result, SeqNo};
-use log::framed::{FramedEnd, FramedReader, FramedRecord};
 use vfs::{IoClass, Vfs};
+use wal::framed::{FramedEnd, FramedReader, FramedRecord};
 
 use super::rocksdb_row::RocksdbRow;
 use crate::batch::BatchReader;
@@ -100,7 +100,7 @@ impl RocksdbHistory {
         let mut reader = FramedReader::open(vfs, path, Some(log.0), IoClass::Log)?;
         let mode = WalRecoveryMode::SkipAnyCorruptedRecords;
         let mut is_damaged = false;
-        let end = log::framed::replay(&mut reader, mode, &mut |record| {
+        let end = wal::framed::replay(&mut reader, mode, &mut |record| {
             is_damaged |= record.follows_damage;
             let batch = BatchReader::new(&record.payload)?;
             // A flush in RocksDB put changes of a kind unknown here into tables.

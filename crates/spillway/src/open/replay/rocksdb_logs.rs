@@ -6,9 +6,9 @@ use std::path::Path;
 
 use base::note;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, name};
-use log::framed::FramedReader;
-use log::{DatabaseId, FILE_HEADER_BYTES, KnownEnd, LogConfig, LogFile, Position};
 use vfs::{IoClass, RandomFile, Vfs};
+use wal::framed::FramedReader;
+use wal::{DatabaseId, FILE_HEADER_BYTES, KnownEnd, LogConfig, LogFile, Position};
 
 use super::rocksdb_history::{DamagedLog, RocksdbHistory, family_ahead_of};
 use super::{LogReplay, row};
@@ -178,7 +178,7 @@ fn check_no_originals(vfs: &dyn Vfs, dir: &Path, here: &Path, recovered: Option<
     }
     for number in file_name::numbers_in(vfs, here, FileType::Log)? {
         let name = file_name::format(FileType::Log, number);
-        let head = log::read_head(vfs, &here.join(&name), number).unwrap_or_default();
+        let head = wal::read_head(vfs, &here.join(&name), number).unwrap_or_default();
         if head.database == own && head.manifest.is_some() {
             return Err(row::of_original(dir, here, &format!("has the id of the database that wrote {name}")));
         }
@@ -370,7 +370,7 @@ impl LogReplay<'_> {
         let mode = self.context.options.wal_recovery_mode;
         let mut reader = FramedReader::open(&*vfs, &path, Some(number.0), IoClass::Log)?;
         let (mut left_out, mut is_passed_over, mut last) = (0u64, false, None::<SeqNo>);
-        let end = log::framed::replay(&mut reader, mode, &mut |record| {
+        let end = wal::framed::replay(&mut reader, mode, &mut |record| {
             let at = Position { log: number, offset: record.offset };
             let batch = BatchReader::new(&record.payload)?;
             if is_passed_over || !history.admits(number, batch.seq()) {

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use base::{FamilyId, FileNumber, SeqNo};
-use log::framed::{FramedEnd, FramedReader, Predecessor};
+use wal::framed::{FramedEnd, FramedReader, Predecessor};
 
 use crate::batch::tag;
 use crate::records::rocksdb_record::RocksdbStep;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use base::options::WalRecoveryMode;
 use base::{Error, FileNumber, Result, SeqNo, name};
-use log::{DatabaseId, FILE_HEADER_BYTES, Frontiers, LogHead, NotedManifest, Position};
 use vfs::Vfs;
+use wal::{DatabaseId, FILE_HEADER_BYTES, Frontiers, LogHead, NotedManifest, Position};
 
 use super::own_logs::{has_records, was_let_go};
 use crate::core::context::is_same_dir;
@@ -187,7 +187,7 @@ pub(crate) fn is_of_another(vfs: &dyn Vfs, path: &Path, own: DatabaseId) -> bool
 pub(crate) fn may_be_of_another(vfs: &dyn Vfs, dir: &Path, path: &Path, own: DatabaseId) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     match name.and_then(file_name::parse) {
-        Some((FileType::Log | FileType::LargeBatch, number)) => match log::database_of(vfs, path, number) {
+        Some((FileType::Log | FileType::LargeBatch, number)) => match wal::database_of(vfs, path, number) {
             Ok(found) => found.is_another_than(own),
             Err(error) => !error.is_not_found() && path.parent() != Some(dir),
         },
@@ -199,7 +199,7 @@ pub(crate) fn may_be_of_another(vfs: &dyn Vfs, dir: &Path, path: &Path, own: Dat
 pub(crate) fn database_of(vfs: &dyn Vfs, path: &Path) -> Option<DatabaseId> {
     let name = path.file_name().and_then(|name| name.to_str());
     let Some((FileType::Log | FileType::LargeBatch, number)) = name.and_then(file_name::parse) else { return None };
-    log::database_of(vfs, path, number).ok()
+    wal::database_of(vfs, path, number).ok()
 }
 
 fn path_of(dir: &Path, number: FileNumber) -> PathBuf {
@@ -215,7 +215,7 @@ impl MissingLog {
     /// The error for a database with its logs in `dir`.
     pub fn error(&self, dir: &Path) -> Error {
         if self.is_replaced_by_copys() {
-            return Error::corruption(log::OF_A_COPY).at_path(path_of(dir, self.number));
+            return Error::corruption(wal::OF_A_COPY).at_path(path_of(dir, self.number));
         }
         let who = match self.named_by {
             Some(later) => format!("log {later} came after it"),
@@ -399,7 +399,7 @@ impl LogPlaces {
         if vfs.exists(&path_of(&self.here, number))? {
             return Ok(false);
         }
-        let Ok(head) = log::read_head(vfs, path, number) else { return Ok(last.is_some_and(|last| last < number)) };
+        let Ok(head) = wal::read_head(vfs, path, number) else { return Ok(last.is_some_and(|last| last < number)) };
         let is_own = head.database.is_known() && !head.database.is_another_than(own);
         let is_noted = |last: FileNumber| head.manifest.is_some_and(|noted| noted.bytes_of(last).is_some());
         let is_of_then = manifest.is_none_or(is_noted);

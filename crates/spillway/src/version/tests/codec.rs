@@ -2,7 +2,7 @@
 
 use base::ErrorKind;
 use base::coding::{put_prefixed, put_varint32, put_varint64};
-use log::{Frontiers, Position};
+use wal::{Frontiers, Position};
 
 use super::*;
 use crate::version::edit::{LogEnd, WalRange};

@@ -1,9 +1,9 @@
 //! Damaged MANIFESTs: every flipped bit and every cut. What is recovered is a state that was committed, or an error.
 
 use base::ErrorKind;
-use log::framed::BLOCK_BYTES;
 use vfs::Vfs;
 use vfs::memory::MemoryVfs;
+use wal::framed::BLOCK_BYTES;
 
 use super::golden::{INGESTED, UNFLUSHED, rocksdb_dir};
 use super::*;

@@ -1,9 +1,9 @@
 //! The rules that a sequence of edits must keep, and what is made of one that does.
 
 use base::ErrorKind;
-use log::framed::FramedWriter;
 use vfs::memory::MemoryVfs;
 use vfs::{IfExists, IoClass, Vfs};
+use wal::framed::FramedWriter;
 
 use super::*;
 use crate::core::open_options::OpenOptions;

@@ -1,7 +1,7 @@
 //! Recovery of one damaged log: what is a torn tail, what is corruption, and what each mode does about it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
-extern crate spillway_db_log as log;
+extern crate spillway_db_wal as wal;
 
 mod common;
 
@@ -10,13 +10,13 @@ use std::sync::Arc;
 use base::options::{LogBacking, WalRecoveryMode};
 use base::{ErrorKind, FileNumber};
 use common::{BACKINGS, NUMBER, create, options, path, payload, put, replayed, replayed_from, reserve, seal};
-use log::{
-    EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogConfig, LogFile, LogHead, Position, RecordKind, ReplayEnd,
-    ReplayOptions, read_head,
-};
 use vfs::Vfs;
 use vfs::fault::{Fault, FaultCode, FaultVfs, Operation, Rule};
 use vfs::memory::{CrashPolicy, MemoryVfs};
+use wal::{
+    EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogConfig, LogFile, LogHead, Position, RecordKind, ReplayEnd,
+    ReplayOptions, read_head,
+};
 
 const MODES: [WalRecoveryMode; 4] = [
     WalRecoveryMode::TolerateCorruptedTailRecords,
@@ -212,8 +212,8 @@ fn a_later_log_tells_that_this_one_was_whole() {
     let (vfs, ends) = log_of(5, 5);
     let next = std::path::PathBuf::from("/db/000008.splog");
     let earlier = Frontiers { synced: Position { log: NUMBER, offset: ends[1] }, ..Frontiers::default() };
-    let config = log::LogConfig { earlier, ..log::LogConfig::default() };
-    let log = log::LogFile::create(&*vfs, &next, FileNumber(8), config).unwrap();
+    let config = wal::LogConfig { earlier, ..wal::LogConfig::default() };
+    let log = wal::LogFile::create(&*vfs, &next, FileNumber(8), config).unwrap();
     assert_eq!(read_head(&*vfs, &next, FileNumber(8)).unwrap().frontiers, earlier);
 
     let knowing = |later| ReplayOptions { later, ..point_in_time() };

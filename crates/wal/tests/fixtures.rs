@@ -1,14 +1,14 @@
 //! RocksDB's own files: read record by record, and written again byte for byte.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
-extern crate spillway_db_log as log;
+extern crate spillway_db_wal as wal;
 
 use std::path::Path;
 
 use base::coding::Reader;
-use log::framed::{FramedEnd, FramedReader, FramedRecord, FramedWriter};
 use vfs::memory::MemoryVfs;
 use vfs::{IfExists, IoClass, Vfs};
+use wal::framed::{FramedEnd, FramedReader, FramedRecord, FramedWriter};
 
 const LOG: &[u8] = include_bytes!("fixtures/000016.log");
 const MANIFESTS: [(&[u8], usize); 2] =

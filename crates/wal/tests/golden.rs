@@ -1,7 +1,7 @@
 //! The hexdumps in docs/format/log.md are what the code writes.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
-extern crate spillway_db_log as log;
+extern crate spillway_db_wal as wal;
 
 mod common;
 
@@ -9,10 +9,10 @@ use std::path::Path;
 
 use base::FileNumber;
 use base::options::LogBacking;
-use log::framed::FramedWriter;
-use log::{DatabaseId, Frontiers, LogConfig, LogFile, Position, RecordKind};
 use vfs::memory::MemoryVfs;
 use vfs::{IfExists, IoClass, Vfs};
+use wal::framed::FramedWriter;
+use wal::{DatabaseId, Frontiers, LogConfig, LogFile, Position, RecordKind};
 
 const PAGE: &str = include_str!("../../../docs/format/log.md");
 

@@ -1,7 +1,7 @@
 //! Many writers at once, each filling what it reserved, published in order: every record comes back, once, whole.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
-extern crate spillway_db_log as log;
+extern crate spillway_db_wal as wal;
 
 mod common;
 
@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 use base::options::{LogBacking, WalRecoveryMode};
 use common::{BACKINGS, NUMBER, options, replayed_from};
-use log::{EndReason, LogConfig, LogFile, RecordKind};
 use parking_lot::Mutex;
 use vfs::memory::MemoryVfs;
 use vfs::{RealVfs, Vfs};
+use wal::{EndReason, LogConfig, LogFile, RecordKind};
 
 const WRITERS: u32 = 4;
 const RECORDS: u32 = 2_000;
@@ -63,7 +63,7 @@ fn write_all(log: &LogFile, pipeline: &Mutex<Pipeline>, writer: u32) {
     }
 }
 
-const FIRST_RECORD: u64 = log::FILE_HEADER_BYTES;
+const FIRST_RECORD: u64 = wal::FILE_HEADER_BYTES;
 
 fn stress(vfs: &dyn Vfs, path: PathBuf, backing: LogBacking) {
     let config = LogConfig { capacity_bytes: 8 << 20, extent_bytes: 256 << 10, backing, ..LogConfig::default() };

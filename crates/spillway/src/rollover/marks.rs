@@ -1,11 +1,11 @@
 //! Recurring work per bytes of WAL. Memtables in files get a recovery watermark, so a restart need not replay their
-//! contents (see [`crate::open`]'s `restart`). Upkeep prefaults the log further ([`crate::wal::prefault`]).
+//! contents (see [`crate::open`]'s `restart`). Upkeep prefaults the log further ([`crate::rollover::prefault`]).
 
 use base::SeqNo;
-use log::Position;
+use wal::Position;
 
 use crate::queue::watermark;
-use crate::wal::roll::Wal;
+use crate::rollover::roll::Wal;
 
 impl Wal {
     /// Sets the memtables' recovery watermark to `last` and wakes upkeep. Everything through `last` is visible; later

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use base::options::{LogBacking, WalRecoveryMode};
 use base::{FileNumber, Result};
-use log::{LogConfig, LogFile, RecordKind, ReplayEnd, ReplayOptions, Reservation, replay};
 use vfs::Vfs;
+use wal::{LogConfig, LogFile, RecordKind, ReplayEnd, ReplayOptions, Reservation, replay};
 
 pub const NUMBER: FileNumber = FileNumber(7);
 pub const BACKINGS: [LogBacking; 2] = [LogBacking::Mapped, LogBacking::Pwrite];

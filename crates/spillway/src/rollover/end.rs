@@ -8,8 +8,8 @@ use base::{ErrorKind, Result, SeqNo};
 use memtable::Memtable;
 
 use crate::order::pipeline::LogPosition;
-use crate::wal::roll::Wal;
-use log::Position;
+use crate::rollover::roll::Wal;
+use wal::Position;
 
 impl Wal {
     /// Ends the WAL when the database is closed. A log with all its data in tables is released: less to sync, to keep

@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
-extern crate spillway_db_log as log;
+extern crate spillway_db_wal as wal;
 
 mod common;
 
@@ -13,8 +13,8 @@ use base::checksum::crc32c;
 use base::options::LogBacking;
 use base::value_source::{ValueRef, ValueSource};
 use common::NUMBER;
-use log::{LogConfig, LogFile};
 use vfs::RealVfs;
+use wal::{LogConfig, LogFile};
 
 const MIB: u64 = 1 << 20;
 const CAPACITY_BYTES: u64 = 16 * MIB;
@@ -79,7 +79,7 @@ fn what_is_published_leaves_the_address_space_and_stays_readable() {
     assert!(mapped_bytes(&log) > 5 * MIB);
     log.release_behind();
     assert!(mapped_bytes(&log) < MIB / 8);
-    let offset = log::FILE_HEADER_BYTES + log::RECORD_HEADER_BYTES as u64;
+    let offset = wal::FILE_HEADER_BYTES + wal::RECORD_HEADER_BYTES as u64;
     let first = ValueRef { log: NUMBER, offset, len: 8, crc: crc32c(&[7; 8]) };
     assert_eq!(*log.resolve(first).unwrap(), [7; 8]);
     append(&log, MIB / 4);

@@ -17,7 +17,7 @@ use memtable::Memtable;
 use crate::core::FamilyState;
 use crate::log_files::pace::window_bytes;
 use crate::queue::memory::Charge;
-use crate::wal::roll::Wal;
+use crate::rollover::roll::Wal;
 
 /// Steps for each memtable before upkeep turns to its other work.
 const STEPS_MAX: usize = 16;

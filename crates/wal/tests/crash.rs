@@ -2,7 +2,7 @@
 //! there while the machine stays up, and what is there is a prefix.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
-extern crate spillway_db_log as log;
+extern crate spillway_db_wal as wal;
 
 mod common;
 
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use base::ErrorKind;
 use base::options::{LogBacking, WalRecoveryMode};
 use common::{BACKINGS, NUMBER, options, path, payload, replayed};
-use log::{LogConfig, LogFile, RecordKind, Reservation};
 use vfs::Vfs;
 use vfs::memory::{CrashPolicy, MemoryVfs};
+use wal::{LogConfig, LogFile, RecordKind, Reservation};
 
 /// What a writer was told before the crash.
 #[derive(Clone, Copy, Debug, Default)]

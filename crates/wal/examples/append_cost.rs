@@ -1,15 +1,15 @@
 //! What an append costs: 128-byte payloads into a log in the directory given (or the current one), by backing.
 //!
-//! `cargo run --release -p spillway-db-log --example append_cost -- DIRECTORY`
+//! `cargo run --release -p spillway-db-wal --example append_cost -- DIRECTORY`
 
-extern crate spillway_db_log as log;
+extern crate spillway_db_wal as wal;
 
 use std::path::Path;
 
 use base::options::LogBacking;
 use base::{FileNumber, Result};
-use log::{LogConfig, LogFile, RecordKind};
 use vfs::{RealVfs, Vfs};
+use wal::{LogConfig, LogFile, RecordKind};
 
 const BATCHES: u64 = 20;
 const RECORDS: u64 = 10_000;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use base::note;
 use base::{Error, Result};
 use crossbeam_utils::Backoff;
-use log::RecordKind;
 use parking_lot::MutexGuard;
+use wal::RecordKind;
 
 use crate::core::Core;
 use crate::core::install::Installer;

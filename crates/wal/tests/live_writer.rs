@@ -2,7 +2,7 @@
 //! damage.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
-extern crate spillway_db_log as log;
+extern crate spillway_db_wal as wal;
 
 mod common;
 
@@ -10,9 +10,9 @@ use std::path::Path;
 
 use base::options::{LogBacking, WalRecoveryMode};
 use common::{NUMBER, options, path, payload, put, seal};
-use log::{EndReason, LogConfig, LogFile, replay};
 use vfs::Vfs;
 use vfs::memory::MemoryVfs;
+use wal::{EndReason, LogConfig, LogFile, replay};
 
 /// More than replay reads at a time.
 const LARGE_BYTES: usize = 400 << 10;
