@@ -74,20 +74,20 @@ impl Committer {
         options: &WriteOptions,
         conflicts: Option<&dyn ConflictCheck>,
     ) -> Result<Written> {
-        let marks = self.counts.slow.begin();
+        let times = self.counts.slow.begin();
         let start = self.counts.start(&self.core.context);
-        let written = self.write(batch, options, conflicts, marks.as_ref())?;
-        self.end_watch(marks.as_ref(), batch);
+        let written = self.write(batch, options, conflicts, times.as_ref())?;
+        self.end_watch(times.as_ref(), batch);
         self.counts.add(batch, options, &self.core.context, start);
         Ok(written)
     }
 
     /// Tells of a watched write, if it was slow.
     #[inline]
-    pub(super) fn end_watch(&self, marks: Option<&StepTimes>, batch: &WriteBatch) {
-        if let Some(marks) = marks {
+    pub(super) fn end_watch(&self, times: Option<&StepTimes>, batch: &WriteBatch) {
+        if let Some(times) = times {
             let first = || batch.iter().next()?.ok().and_then(|change| self.core.name_of(change.family));
-            self.counts.slow.end(marks, &self.core.context, batch.len(), first);
+            self.counts.slow.end(times, &self.core.context, batch.len(), first);
         }
     }
 
@@ -103,7 +103,7 @@ impl Committer {
         batch: &WriteBatch,
         options: &WriteOptions,
         conflicts: Option<&dyn ConflictCheck>,
-        marks: Option<&StepTimes>,
+        times: Option<&StepTimes>,
     ) -> Result<Written> {
         self.core.check_writable().or_else(|refused| self.core.check_after_refusal(refused))?;
         if options.sync && options.disable_wal {
@@ -118,10 +118,10 @@ impl Committer {
         }
         self.wait_for_debt(batch.len(), options, || batch.only_deletes())?;
         if self.is_large(batch) {
-            return self.write_large(batch, &set, options, conflicts, marks);
+            return self.write_large(batch, &set, options, conflicts, times);
         }
         let mut commit = Commit::of_batch(batch, options);
-        (commit.conflicts, commit.marks) = (conflicts, marks);
+        (commit.conflicts, commit.times) = (conflicts, times);
         commit.take_apart(&set)?;
         let numbered = self.number(&mut commit)?;
         let committed = self.apply(&mut commit, numbered)?;
@@ -129,7 +129,7 @@ impl Committer {
         let given = committed.given;
         if options.sync {
             Timing::of_thread().time(Metric::WriteWalTime, || self.wal.sync_write(given.log_end))?;
-            marks.into_iter().for_each(|marks| marks.mark(Step::Synced));
+            times.into_iter().for_each(|times| times.mark(Step::Synced));
         }
         Ok(Written { last: given.last, to_flush: flushed_eagerly(commit.parts(), options) })
     }

@@ -165,7 +165,7 @@ impl Committer {
         let mut old = Vec::with_capacity(flushables.len());
         let mut state = self.core.state.lock();
         let families = flushables.iter().map(|flushable| flushable.family.id());
-        old.extend(families.filter_map(|id| state.families.get_mut(&id)?.settle_view()));
+        old.extend(families.filter_map(|id| state.families.get_mut(&id)?.exchange_view()));
         drop(state);
         drop(old); // off the lock
         staged.clear();

@@ -18,14 +18,14 @@ use crate::commit::flushables::NewFlushable;
 use crate::commit::slow::{Step, StepTimes};
 use crate::commit::{Commit, Committed, ConflictCheck, MadeRecord, Record, Written, entries_of};
 use crate::core::family::FamilySet;
-use crate::log_files::logs::{ActiveLog, Logs};
+use crate::log_files::logs::{ActiveLog, WalFiles};
 use crate::queue::flushable::HeldMemtable;
 use crate::queue::rebased::RebasedMemtable;
 use crate::records::record::LargeBatchRecord;
 
 /// The log of a large batch: written and synced before the commit takes numbers. Deleted if it takes none.
 pub(crate) struct OwnLog {
-    logs: Arc<Logs>,
+    logs: Arc<WalFiles>,
     log: Arc<ActiveLog>,
     /// Names the log in the commit's record; without its number.
     pub record: LargeBatchRecord,
@@ -56,9 +56,9 @@ impl Committer {
         set: &FamilySet,
         options: &WriteOptions,
         conflicts: Option<&dyn ConflictCheck>,
-        marks: Option<&StepTimes>,
+        times: Option<&StepTimes>,
     ) -> Result<Written> {
-        let mark = |step| marks.into_iter().for_each(|marks| marks.mark(step));
+        let mark = |step| times.into_iter().for_each(|times| times.mark(step));
         let (parts, memtables) = self.take_apart(batch, set, options)?;
         if options.disable_wal {
             parts.iter().for_each(|part| part.family.note_unlogged());
@@ -73,7 +73,7 @@ impl Committer {
         let mut commit = Commit::of_flushables(record, u64::from(batch.count()), flushables, waiter);
         commit.bounds = parts.iter().map(Part::bounds).collect();
         commit.own_log = own_log.as_ref();
-        (commit.conflicts, commit.marks) = (conflicts, marks);
+        (commit.conflicts, commit.times) = (conflicts, times);
         let numbered = self.number(&mut commit)?;
         let Committed { given, .. } = self.apply(&mut commit, numbered)?;
         let last = given.last;

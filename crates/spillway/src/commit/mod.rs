@@ -68,7 +68,7 @@ pub(crate) struct Commit<'a> {
     /// Ingests only.
     pub lock: LockTimes,
     /// Set if slow writes are watched.
-    pub marks: Option<&'a StepTimes>,
+    pub times: Option<&'a StepTimes>,
 }
 
 /// Validation of a commit, for transactions.
@@ -220,15 +220,15 @@ impl<'a> Commit<'a> {
             staged: Vec::new(),
             begins_wait: false,
             lock: LockTimes::default(),
-            marks: None,
+            times: None,
         }
     }
 
     /// Marks the end of a step, if the commit is watched.
     #[inline]
     pub(super) fn mark(&self, step: Step) {
-        if let Some(marks) = self.marks {
-            marks.mark(step);
+        if let Some(times) = self.times {
+            times.mark(step);
         }
     }
 

@@ -111,27 +111,27 @@ impl SlowWrites {
 
     /// Ends a watched write of `bytes`. `family`: the first that it wrote to.
     #[inline]
-    pub fn end(&self, marks: &StepTimes, context: &Context, bytes: usize, family: impl FnOnce() -> Option<String>) {
-        if ticks().saturating_sub(marks.begun) >= self.limit_ticks.load(Ordering::Relaxed) {
-            self.tell(marks, context, bytes, family());
+    pub fn end(&self, times: &StepTimes, context: &Context, bytes: usize, family: impl FnOnce() -> Option<String>) {
+        if ticks().saturating_sub(times.begun) >= self.limit_ticks.load(Ordering::Relaxed) {
+            self.tell(times, context, bytes, family());
         }
     }
 
     #[cold]
-    fn tell(&self, marks: &StepTimes, context: &Context, bytes: usize, family: Option<String>) {
+    fn tell(&self, times: &StepTimes, context: &Context, bytes: usize, family: Option<String>) {
         let (ended, now) = (ticks(), context.vfs.now());
         let (first, first_now) = *self.anchor.lock();
         // Ticks since the watch began, and the clock's time since: the longer, the more exact.
         let clock_us = now.saturating_sub(first_now).as_micros() as f64;
         let each_us = (ended.saturating_sub(first) as f64 / clock_us.max(1.0)).max(1.0);
         let micros = |ticks: u64| (ticks as f64 / each_us) as u64;
-        let took_us = micros(ended.saturating_sub(marks.begun));
+        let took_us = micros(ended.saturating_sub(times.begun));
         if took_us < self.limit_us.load(Ordering::Relaxed) {
             return;
         }
         let unix_time_us = context.vfs.unix_time_us();
         let Some(left_out) = self.told.lock().admit(unix_time_us / 1_000_000) else { return };
-        let (family, trace_id, told_parts) = (family.unwrap_or_default(), trace::current(), parts(marks, micros));
+        let (family, trace_id, told_parts) = (family.unwrap_or_default(), trace::current(), parts(times, micros));
         let _scope = context.note_scope();
         let shown: Vec<_> = told_parts.iter().map(|(name, micros)| format!("{name} {micros}")).collect();
         let (parts, trace) = (shown.join(", "), trace_id.as_deref().unwrap_or_default());
@@ -156,17 +156,17 @@ impl SlowWrites {
 }
 
 /// The parts with time in them: waits by cause, then the steps without the waits in them.
-fn parts(marks: &StepTimes, micros: impl Fn(u64) -> u64) -> Vec<(&'static str, u64)> {
+fn parts(times: &StepTimes, micros: impl Fn(u64) -> u64) -> Vec<(&'static str, u64)> {
     let mut parts: Vec<(&str, u64)> = Vec::new();
-    let waits = waits_since(marks.begun);
+    let waits = waits_since(times.begun);
     for (cause, waited_us, _) in &waits {
         match parts.iter_mut().find(|(name, _)| *name == cause.name()) {
             Some((_, sum)) => *sum += waited_us,
             None => parts.push((cause.name(), *waited_us)),
         }
     }
-    let mut before = marks.begun;
-    for (name, end) in STEPS.iter().zip(&marks.ends).filter(|(_, end)| end.get() != 0) {
+    let mut before = times.begun;
+    for (name, end) in STEPS.iter().zip(&times.ends).filter(|(_, end)| end.get() != 0) {
         let in_step = waits.iter().filter(|(_, _, ended)| (before..end.get()).contains(ended));
         let waited_us: u64 = in_step.map(|(_, micros, _)| micros).sum();
         parts.push((name, micros(end.get().saturating_sub(before)).saturating_sub(waited_us)));
@@ -289,11 +289,11 @@ mod tests {
     #[test]
     fn waits_of_earlier_writes_do_not_count() {
         note_wait(StallCause::Memory, 5);
-        let marks = StepTimes::begin();
+        let times = StepTimes::begin();
         note_wait(StallCause::Level0, 7);
         note_wait(StallCause::Level0, 3);
-        marks.mark(Step::Numbered);
-        let parts = parts(&marks, |_| 12);
+        times.mark(Step::Numbered);
+        let parts = parts(&times, |_| 12);
         assert_eq!(parts, [("l0-file-count", 10), ("lock", 2)]);
     }
 }

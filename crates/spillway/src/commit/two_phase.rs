@@ -34,7 +34,7 @@ impl TwoPhase<'_> {
     pub fn prepare(&self, name: &[u8], batch: &WriteBatch, options: &WriteOptions) -> Result<Position> {
         let committer = self.0;
         let core = &committer.core;
-        let marks = committer.counts.slow.begin();
+        let times = committer.counts.slow.begin();
         core.check_writable().or_else(|refused| core.check_after_refusal(refused))?;
         batch.check_size()?;
         let head = encode_head(name);
@@ -48,9 +48,9 @@ impl TwoPhase<'_> {
         committer.wait_for_debt(batch.len(), options, || batch.only_deletes())?;
         let record = Record::Prepare { head: &head, batch };
         let mut commit = Commit::of_flushables(Some(record), 1, Vec::new(), Waiter::of_write(options));
-        commit.marks = marks.as_ref();
+        commit.times = times.as_ref();
         let committed = self.run(&mut commit, options)?;
-        committer.end_watch(marks.as_ref(), batch);
+        committer.end_watch(times.as_ref(), batch);
         let (log, at) = committed.log.as_ref().expect("a prepare is logged");
         Ok(log.position_of(at.offset()))
     }
@@ -62,20 +62,20 @@ impl TwoPhase<'_> {
     pub fn commit(&self, prepared: &PreparedBatch<'_>, options: &WriteOptions) -> Result<Written> {
         let committer = self.0;
         let core = &committer.core;
-        let marks = committer.counts.slow.begin();
+        let times = committer.counts.slow.begin();
         core.check_writable().or_else(|refused| core.check_after_refusal(refused))?;
         let PreparedBatch { name, batch, at } = *prepared;
         let set = core.families.load();
         committer.wait_for_debt(batch.len(), options, || batch.only_deletes())?;
         let mut commit = Commit::of_prepared(batch, options);
-        commit.marks = marks.as_ref();
+        commit.times = times.as_ref();
         commit.take_apart(&set)?;
         let families = commit.parts().iter().map(|part| part.family.id()).collect();
         let step = CommitStep { count: batch.count(), families };
         commit.record = Some(made(RecordKind::Commit, encode_commit(name, &step)));
         let committed = self.run(&mut commit, options)?;
         core.logs.prepared.end(at, end_of(&committed));
-        committer.end_watch(marks.as_ref(), batch);
+        committer.end_watch(times.as_ref(), batch);
         committer.counts.add(batch, options, &committer.core.context, None);
         Ok(Written { last: committed.given.last, to_flush: flushed_eagerly(commit.parts(), options) })
     }

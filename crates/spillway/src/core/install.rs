@@ -11,7 +11,7 @@ use parking_lot::MutexGuard;
 
 use crate::core::progress::Unneeded;
 use crate::core::{Core, FamilyState};
-use crate::log_files::logs::Logs;
+use crate::log_files::logs::WalFiles;
 use crate::queue::flushable::Flushable;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::{LogEnd, VersionEdit, WalRange};
@@ -114,7 +114,7 @@ impl Installer {
         if standing.is_empty() {
             return Ok(());
         }
-        let wal_range = self.core.logs.row_after(self.needed_once_installed(&standing));
+        let wal_range = self.core.logs.range_after(self.needed_once_installed(&standing));
         let mut edits = Vec::with_capacity(standing.len());
         let mut built = Vec::with_capacity(standing.len());
         for Standing { change, base, tables } in standing {
@@ -283,10 +283,10 @@ impl Installer {
     /// # Errors
     /// As [`install`](Self::install).
     pub fn note_logs(&self) -> Result<()> {
-        if self.core.logs.unnoted_row().is_none() {
+        if self.core.logs.unnoted_range().is_none() {
             return Ok(());
         }
-        self.note_logs_as(|logs| logs.unnoted_row())
+        self.note_logs_as(|logs| logs.unnoted_range())
     }
 
     /// As [`note_logs`](Self::note_logs), at a close: also how far the last log was synced, if the next open needs it.
@@ -295,8 +295,8 @@ impl Installer {
     /// As [`install`](Self::install).
     pub fn note_last_log(&self) -> Result<()> {
         self.note_logs_as(|logs| {
-            let row = logs.row_after(SeqNo::ZERO);
-            logs.unnoted_row().or(Some(row).filter(|row| row.newest.is_some()))
+            let row = logs.range_after(SeqNo::ZERO);
+            logs.unnoted_range().or(Some(row).filter(|row| row.newest.is_some()))
         })
     }
 
@@ -312,7 +312,7 @@ impl Installer {
         self.core.append_edits(writer, vec![VersionEdit { options_file, next_file, ..VersionEdit::default() }])
     }
 
-    fn note_logs_as(&self, row: impl Fn(&Logs) -> Option<WalRange>) -> Result<()> {
+    fn note_logs_as(&self, row: impl Fn(&WalFiles) -> Option<WalRange>) -> Result<()> {
         let mut manifest = self.manifest.lock();
         let Some(row) = row(&self.core.logs) else { return Ok(()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
@@ -362,7 +362,7 @@ impl Installer {
             min_log_to_keep: log_number,
             max_family: state.max_family,
             log_ends,
-            wal_range: Some(self.core.logs.row_after(SeqNo::ZERO)),
+            wal_range: Some(self.core.logs.range_after(SeqNo::ZERO)),
             log_frontiers: Some(self.core.logs.known_frontiers()),
             log_dir,
             home,

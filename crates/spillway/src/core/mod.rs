@@ -1,6 +1,6 @@
 //! Shared state behind the database's handles, and the locks guarding it.
 //!
-//! Lock order: ARCHITECTURE.md, *Locks*. In short `manifest`, `state`, `commit`, then leaves; `Logs::rolling` comes
+//! Lock order: ARCHITECTURE.md, *Locks*. In short `manifest`, `state`, `commit`, then leaves; `WalFiles::rolling` comes
 //! before all three. Neither `state` nor `commit` is held over I/O (C3).
 //! `manifest` is: by jobs, changes of the family set, checkpoints and exports.
 
@@ -25,7 +25,7 @@ use crate::core::reserve::Reserve;
 use crate::core::space::{Needs, Space};
 use crate::cursor::snapshot::{Snapshot, SnapshotList};
 use crate::log_files::archive::Archive;
-use crate::log_files::logs::{ActiveLog, Logs};
+use crate::log_files::logs::{ActiveLog, WalFiles};
 use crate::order::latch::RangeLatches;
 use crate::order::pipeline::Pipeline;
 use crate::order::stall::{Debt, Stall};
@@ -50,7 +50,7 @@ pub(crate) struct Core {
     pub commit: Mutex<CommitState>,
     pub pipeline: Pipeline,
     pub latches: RangeLatches,
-    pub logs: Arc<Logs>,
+    pub logs: Arc<WalFiles>,
     pub archive: Arc<Archive>,
     pub stall: Stall,
     pub snapshots: SnapshotList,
@@ -126,7 +126,7 @@ impl Core {
         let stall = Stall::new(vfs, context.statistics.clone(), options.delayed_write_rate);
         stall.set_scarce(reserve.is_spent());
         Core {
-            logs: Arc::new(Logs::new(context.log_setup())),
+            logs: Arc::new(WalFiles::new(context.log_setup())),
             archive: Archive::new(context.vfs.clone(), context.log_dir(), DatabaseId::new(&context.db_id)),
             stall,
             read_only,

@@ -72,7 +72,7 @@ const QUEUE_ENTRIES_MAX: usize = 256;
 /// Replaced views. Readers may still hold them.
 pub(crate) struct OldViews {
     _before: Arc<ReadView>,
-    _announced: Option<Arc<ReadView>>,
+    _installed: Option<Arc<ReadView>>,
 }
 
 /// One family's part of the state.
@@ -83,7 +83,7 @@ pub(crate) struct FamilyState {
     pub queue: Vec<Arc<dyn Flushable>>,
     pub version: Arc<Version>,
     /// Successor of the family's view: visible to readers, not yet exchanged.
-    announced: Option<Arc<ReadView>>,
+    installed: Option<Arc<ReadView>>,
     /// A memtable ready to become mutable.
     pub spare: Option<Arc<QueuedMemtable>>,
     /// Every number at or below it is in tables (T of F2).
@@ -115,7 +115,7 @@ impl FamilyState {
             mutable: view.mutable.clone(),
             queue: view.queue.clone(),
             version: view.version.clone(),
-            announced: None,
+            installed: None,
             spare: None,
             flushed_through,
             linked_ingests: BTreeSet::new(),
@@ -157,9 +157,9 @@ impl FamilyState {
         let view = ReadView::new(self.mutable.clone(), self.queue.clone(), self.version.clone()).shown_from(seq);
         let before = self.family.swap_view(Arc::new(view));
         // Only after the exchange: a reader finding the successor gone loads the family's view.
-        let announced = self.announced.take();
-        announced.iter().for_each(|view| self.family.note_replaced(view));
-        OldViews { _before: before, _announced: announced }
+        let installed = self.installed.take();
+        installed.iter().for_each(|view| self.family.note_replaced(view));
+        OldViews { _before: before, _installed: installed }
     }
 
     /// Whether both show the same tables and entries.
@@ -171,19 +171,19 @@ impl FamilyState {
             && self.queue.iter().zip(&other.queue).all(same)
     }
 
-    /// Keeps the [announced](crate::memtables::staged::Staged::install) successor of the family's view; it shows the
-    /// present state. The costly exchange is left to [`settle_view`](Self::settle_view), so a waiting writer is not
-    /// delayed by it. Call `settle_view` before as well: a view has
+    /// Keeps the [installed](crate::memtables::staged::Staged::install) successor of the family's view; it shows the
+    /// present state. The costly exchange is left to [`exchange_view`](Self::exchange_view), so a waiting writer is not
+    /// delayed by it. Call `exchange_view` before as well: a view has
     /// one successor.
-    pub fn keep_announced(&mut self, next: Arc<ReadView>) {
-        self.announced = Some(next);
+    pub fn install_view(&mut self, next: Arc<ReadView>) {
+        self.installed = Some(next);
     }
 
-    /// Exchanges the family's view for the announced one, if any. Returns the view before, to be dropped off the lock.
+    /// Exchanges the family's view for the installed one, if any. Returns the view before, to be dropped off the lock.
     #[must_use = "dropping a view can free memtables: do it off the locks"]
-    pub fn settle_view(&mut self) -> Option<OldViews> {
-        let before = self.family.swap_view(self.announced.take()?);
-        Some(OldViews { _before: before, _announced: None })
+    pub fn exchange_view(&mut self) -> Option<OldViews> {
+        let before = self.family.swap_view(self.installed.take()?);
+        Some(OldViews { _before: before, _installed: None })
     }
 
     /// Whether the queue is as full as `max_write_buffer_number` permits beside the mutable memtable. The limit is on

@@ -25,7 +25,7 @@ impl LiveLog {
     }
 
     /// False for the log of a large batch: it is outside the live range, and a record in a log of the range names it.
-    fn is_in_row(&self) -> bool {
+    fn is_in_range(&self) -> bool {
         self.life.file().file_type == FileType::Log
     }
 
@@ -63,8 +63,8 @@ pub(crate) struct LiveRange {
 
 impl LiveRange {
     /// Notes the live range recorded by the previous process.
-    pub fn note_earlier(&mut self, row: WalRange) {
-        self.last = self.last.max(row.last());
+    pub fn note_earlier(&mut self, range: WalRange) {
+        self.last = self.last.max(range.last());
     }
 
     /// Adds the current log; the one before it ended with `last_seq`.
@@ -95,7 +95,7 @@ impl LiveRange {
 
     /// Adds a log of an earlier process.
     pub fn push_recovered(&mut self, log: LiveLog) {
-        if log.is_in_row() {
+        if log.is_in_range() {
             self.last = self.last.max(log.number());
         }
         self.logs.push(log);
@@ -112,30 +112,30 @@ impl LiveRange {
 
     /// The live range once nothing before `need` is needed. At 0 it includes every log: even a log without unflushed
     /// records names its predecessor, and is kept until a recorded range excludes it.
-    pub fn row_after(&self, need: Need) -> WalRange {
+    pub fn range_after(&self, need: Need) -> WalRange {
         let is_over = |log: &&LiveLog| need.after > SeqNo::ZERO && need.is_past(log);
         let mut needed = self.logs.iter().skip_while(is_over);
-        let Some(oldest) = needed.find(|log| log.is_in_row()) else { return WalRange::none_through(self.last) };
-        let newest = self.logs.iter().rfind(|log| log.is_in_row()).map(LiveLog::number);
+        let Some(oldest) = needed.find(|log| log.is_in_range()) else { return WalRange::none_through(self.last) };
+        let newest = self.logs.iter().rfind(|log| log.is_in_range()).map(LiveLog::number);
         WalRange { oldest: oldest.number(), newest }
     }
 
     /// The live range, if the MANIFEST records a different one.
-    pub fn unnoted_row(&self) -> Option<WalRange> {
-        Some(self.row_after(Need::default())).filter(|row| self.noted != Some(*row))
+    pub fn unnoted_range(&self) -> Option<WalRange> {
+        Some(self.range_after(Need::default())).filter(|range| self.noted != Some(*range))
     }
 
     /// Releases the logs before `need`. Returns the oldest log left.
     pub fn release(&mut self, need: Need) -> Option<FileNumber> {
         let keep = self.logs.iter().position(|log| !need.is_past(log)).unwrap_or(self.logs.len());
         self.released.extend(self.logs.drain(..keep));
-        self.logs.iter().find(|log| log.is_in_row()).map(LiveLog::number)
+        self.logs.iter().find(|log| log.is_in_range()).map(LiveLog::number)
     }
 
-    /// Notes `row` as recorded in the MANIFEST. Returns the logs to be deleted now.
-    pub fn note_durable(&mut self, row: WalRange) -> Vec<LiveLog> {
-        self.noted = Some(row);
-        let may_go = |log: &LiveLog| !log.is_in_row() || log.number() < row.oldest;
+    /// Notes `range` as recorded in the MANIFEST. Returns the logs to be deleted now.
+    pub fn note_durable(&mut self, range: WalRange) -> Vec<LiveLog> {
+        self.noted = Some(range);
+        let may_go = |log: &LiveLog| !log.is_in_range() || log.number() < range.oldest;
         let keep = self.released.iter().position(|log| !may_go(log)).unwrap_or(self.released.len());
         self.released.drain(..keep).collect()
     }
@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    fn row(oldest: u64, newest: u64) -> WalRange {
+    fn range(oldest: u64, newest: u64) -> WalRange {
         WalRange { oldest: FileNumber(oldest), newest: Some(FileNumber(newest)) }
     }
 
@@ -188,10 +188,10 @@ mod tests {
     #[test]
     fn a_row_begins_with_the_first_log_that_is_needed() {
         let live = three_logs();
-        assert_eq!(live.row_after(after(SeqNo(9))), row(5, 9));
-        assert_eq!(live.row_after(after(SeqNo(10))), row(7, 9));
-        assert_eq!(live.row_after(after(SeqNo(20))), row(9, 9));
-        assert_eq!(live.row_after(after(SeqNo::MAX)), row(9, 9), "the current log is always needed");
+        assert_eq!(live.range_after(after(SeqNo(9))), range(5, 9));
+        assert_eq!(live.range_after(after(SeqNo(10))), range(7, 9));
+        assert_eq!(live.range_after(after(SeqNo(20))), range(9, 9));
+        assert_eq!(live.range_after(after(SeqNo::MAX)), range(9, 9), "the current log is always needed");
     }
 
     #[test]
@@ -199,45 +199,45 @@ mod tests {
         let mut live = three_logs();
         let need = |by_prepared| Need { after: SeqNo(20), by_prepared: Some(FileNumber(by_prepared)) };
         assert_eq!(
-            (live.row_after(need(5)), live.row_after(need(7)), live.row_after(need(9))),
-            (row(5, 9), row(7, 9), row(9, 9))
+            (live.range_after(need(5)), live.range_after(need(7)), live.range_after(need(9))),
+            (range(5, 9), range(7, 9), range(9, 9))
         );
         assert_eq!(live.release(need(7)), Some(FileNumber(7)));
-        assert_eq!(numbers(&live.note_durable(row(7, 9))), [5]);
+        assert_eq!(numbers(&live.note_durable(range(7, 9))), [5]);
         assert_eq!(live.release(after(SeqNo(20))), Some(FileNumber(9)));
     }
 
     #[test]
     fn a_log_goes_only_once_the_manifest_says_that_nobody_needs_it() {
         let mut live = three_logs();
-        assert!(live.note_durable(row(5, 9)).is_empty());
+        assert!(live.note_durable(range(5, 9)).is_empty());
         live.release(after(SeqNo(20)));
-        assert_eq!(live.unnoted_row(), Some(row(9, 9)));
-        assert!(live.note_durable(row(5, 9)).is_empty(), "an older record does not count");
-        assert_eq!(numbers(&live.note_durable(row(7, 9))), [5, 8]);
-        assert_eq!(numbers(&live.note_durable(row(9, 9))), [7]);
-        assert_eq!(live.unnoted_row(), None);
+        assert_eq!(live.unnoted_range(), Some(range(9, 9)));
+        assert!(live.note_durable(range(5, 9)).is_empty(), "an older record does not count");
+        assert_eq!(numbers(&live.note_durable(range(7, 9))), [5, 8]);
+        assert_eq!(numbers(&live.note_durable(range(9, 9))), [7]);
+        assert_eq!(live.unnoted_range(), None);
     }
 
     #[test]
     fn there_may_be_no_log() {
         let mut live = LiveRange::default();
-        assert_eq!((live.unnoted_row(), live.last()), (Some(no_logs_before(1)), None));
+        assert_eq!((live.unnoted_range(), live.last()), (Some(no_logs_before(1)), None));
         live.note_earlier(no_logs_before(4));
-        assert_eq!((live.unnoted_row(), live.last()), (Some(no_logs_before(4)), Some(FileNumber(3))));
+        assert_eq!((live.unnoted_range(), live.last()), (Some(no_logs_before(4)), Some(FileNumber(3))));
         live.push_recovered(log(FileType::Log, 5, Some(10)));
-        assert_eq!(live.row_after(after(SeqNo(9))), row(5, 5));
-        assert_eq!(live.row_after(after(SeqNo(10))), no_logs_before(6));
+        assert_eq!(live.range_after(after(SeqNo(9))), range(5, 5));
+        assert_eq!(live.range_after(after(SeqNo(10))), no_logs_before(6));
         live.release(after(SeqNo(10)));
         assert_eq!(live.last(), Some(FileNumber(5)), "the next log names it");
         assert_eq!(numbers(&live.note_durable(no_logs_before(6))), [5]);
         live.push_current(log(FileType::Log, 8, None), SeqNo(10));
         live.release(after(SeqNo(20)));
-        assert_eq!(live.unnoted_row(), Some(row(8, 8)));
+        assert_eq!(live.unnoted_range(), Some(range(8, 8)));
         live.end_current(SeqNo(20));
         live.release(after(SeqNo(20)));
-        assert!(live.note_durable(row(8, 8)).is_empty(), "an older record does not count");
-        assert_eq!(live.unnoted_row(), Some(no_logs_before(9)));
+        assert!(live.note_durable(range(8, 8)).is_empty(), "an older record does not count");
+        assert_eq!(live.unnoted_range(), Some(no_logs_before(9)));
         assert_eq!(numbers(&live.note_durable(no_logs_before(9))), [8]);
     }
 }

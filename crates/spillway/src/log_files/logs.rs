@@ -102,7 +102,7 @@ pub(crate) struct LogSetup {
     pub lives: Arc<LogLives>,
 }
 
-pub(crate) struct Logs {
+pub(crate) struct WalFiles {
     setup: LogSetup,
     /// How often a log was synced.
     syncs: AtomicU64,
@@ -127,9 +127,9 @@ pub(crate) struct Logs {
     failed: OnceLock<Error>,
 }
 
-impl Logs {
+impl WalFiles {
     pub fn new(setup: LogSetup) -> Self {
-        Logs {
+        WalFiles {
             setup,
             live: Mutex::default(),
             prepared: Prepared::default(),
@@ -341,7 +341,7 @@ impl Logs {
     /// Notes the live range and the frontiers recorded by an earlier process. Called before any log is noted.
     pub fn note_earlier(&self, noted: &NotedLogs) {
         let synced = WalRange::none_through(noted.frontiers.synced.log);
-        noted.row.into_iter().chain([synced]).for_each(|row| self.live.lock().note_earlier(row));
+        noted.range.into_iter().chain([synced]).for_each(|range| self.live.lock().note_earlier(range));
         self.sync.lock().known = noted.frontiers;
     }
 
@@ -374,9 +374,9 @@ impl Logs {
     }
 
     /// Live range for an edit flushing every family through `needed_after`.
-    pub fn row_after(&self, needed_after: SeqNo) -> WalRange {
+    pub fn range_after(&self, needed_after: SeqNo) -> WalRange {
         let need = self.need(needed_after);
-        self.live.lock().row_after(need)
+        self.live.lock().range_after(need)
     }
 
     fn need(&self, after: SeqNo) -> Need {
@@ -385,16 +385,16 @@ impl Logs {
     }
 
     /// The live range, if not yet recorded in the MANIFEST.
-    pub fn unnoted_row(&self) -> Option<WalRange> {
-        self.live.lock().unnoted_row()
+    pub fn unnoted_range(&self) -> Option<WalRange> {
+        self.live.lock().unnoted_range()
     }
 
-    /// Notes `row` as recorded in the MANIFEST: logs before it are deleted when their last pin goes.
-    pub fn note_durable(&self, row: WalRange) {
-        let gone = self.live.lock().note_durable(row);
+    /// Notes `range` as recorded in the MANIFEST: logs before it are deleted when their last pin goes.
+    pub fn note_durable(&self, range: WalRange) {
+        let gone = self.live.lock().note_durable(range);
         gone.iter().for_each(|log| log.life.mark_unneeded());
         // With `sync_sst_file=false` some were never synced; they need no sync any more.
-        self.sync.lock().unsynced.retain(|log| log.number() >= row.oldest);
+        self.sync.lock().unsynced.retain(|log| log.number() >= range.oldest);
     }
 
     fn is_live(&self, number: FileNumber) -> bool {

@@ -171,7 +171,7 @@ impl Copier<'_> {
         pins.extend(late);
         snapshot.log_ends = log_ends;
         let mut capture = Capture { snapshot, tables, manifest: number, older_logs: pins, current, families };
-        // Without a row recovery would replay logs that are there for their values only.
+        // Without a range recovery would replay logs that are there for their values only.
         let of_values = capture.logs_of_values().last().copied().map(WalRange::none_through);
         capture.snapshot.wal_range = capture.snapshot.wal_range.or(of_values);
         Ok(capture)
@@ -262,7 +262,7 @@ impl Copier<'_> {
 /// The live WAL range of the older logs, oldest first, and the current one. `None` without logs.
 fn row_of(older: &[(FileNumber, Arc<LogLife>)], current: Option<FileNumber>) -> Option<WalRange> {
     let older = older.iter().filter(|(_, life)| life.file().file_type == FileType::Log).map(|(number, _)| *number);
-    let mut row = older.chain(current);
-    let oldest = row.next()?;
-    Some(WalRange { oldest, newest: row.last().or(Some(oldest)) })
+    let mut range = older.chain(current);
+    let oldest = range.next()?;
+    Some(WalRange { oldest, newest: range.last().or(Some(oldest)) })
 }

@@ -47,7 +47,7 @@ impl Staged {
         entries: impl Iterator<Item = Arc<dyn Flushable>>,
         next: Option<&Arc<QueuedMemtable>>,
     ) -> Self {
-        let _exchanged = family.settle_view();
+        let _exchanged = family.exchange_view();
         let sealed = next.map(|_| family.mutable.clone() as Arc<dyn Flushable>);
         let queue: Vec<_> = entries.chain(sealed).chain(family.queue.iter().cloned()).collect();
         let mutable = next.unwrap_or(&family.mutable).clone();
@@ -83,6 +83,6 @@ impl Staged {
     pub fn follow(&mut self, family: &mut FamilyState) {
         family.mutable = self.next.mutable.clone(); // the old view keeps the old memtable
         std::mem::swap(&mut family.queue, &mut self.queue);
-        family.keep_announced(self.next.clone());
+        family.install_view(self.next.clone());
     }
 }

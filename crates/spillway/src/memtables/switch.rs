@@ -128,7 +128,7 @@ impl Memtables {
         staged.install(&family.family, &self.boundary(&commit));
         drop(commit);
         staged.follow(family);
-        (staged, family.settle_view())
+        (staged, family.exchange_view())
     }
 
     /// The boundary of memtables switched now: writes up to the last number may be in the old ones, later ones are not.
@@ -186,7 +186,7 @@ impl Memtables {
             if let Some(family) = state.families.get_mut(id) {
                 sealed.push((family.family.clone(), family.mutable.clone()));
                 staged.follow(family);
-                *old = family.settle_view();
+                *old = family.exchange_view();
             }
         }
         drop(state);

@@ -122,9 +122,9 @@ impl Opening<'_> {
         let tables = || self.families.values().flat_map(FamilyState::tables);
         let of_values: BTreeSet<FileNumber> =
             tables().flat_map(|table| &table.meta.value_logs).map(|share| share.log).collect();
-        let row = own().min().map(|oldest| WalRange { oldest, newest: own().max() });
-        // Without a row recovery would replay logs that are there for their values only.
-        let wal_range = row.or_else(|| of_values.last().copied().map(WalRange::none_through));
+        let range = own().min().map(|oldest| WalRange { oldest, newest: own().max() });
+        // Without a range recovery would replay logs that are there for their values only.
+        let wal_range = range.or_else(|| of_values.last().copied().map(WalRange::none_through));
         let snapshot = ManifestSnapshot {
             db_id: Some(context.db_id.clone()),
             next_file: context.numbers.peek(),

@@ -20,7 +20,7 @@ use super::{families, log_owner, options_file};
 use crate::core::doubt::Doubt;
 use crate::core::open_options::OpenOptions;
 use crate::open::replay::own_logs::was_let_go;
-use crate::open::replay::row::{self, LogPlaces};
+use crate::open::replay::wal_range::{self, LogPlaces};
 use crate::version::current::read_current;
 use crate::version::edit::{NotedLogs, VersionEdit, WalRange};
 use crate::version::edit_codec;
@@ -142,8 +142,8 @@ struct Point {
 impl Point {
     /// The logs that were in use, at the point or later.
     fn wal_range(&self) -> Option<WalRange> {
-        let (row, last) = (self.recovered.wal_range?, self.last.wal_range?.last());
-        Some(WalRange { newest: if last > row.last() { Some(last) } else { row.newest }, ..row })
+        let (range, last) = (self.recovered.wal_range?, self.last.wal_range?.last());
+        Some(WalRange { newest: if last > range.last() { Some(last) } else { range.newest }, ..range })
     }
 
     fn doubts(&self, has_logs: bool, orders: &[UserOrder]) -> Vec<Doubt> {
@@ -292,16 +292,16 @@ fn look_at_logs(
     point: &mut Point,
     options: &OpenOptions,
 ) -> Result<FoundLogs> {
-    let (row, frontiers) = (point.wal_range(), point.last.log_frontiers);
+    let (range, frontiers) = (point.wal_range(), point.last.log_frontiers);
     let recovered = &mut point.recovered;
-    let noted = NotedLogs { row, frontiers, ..recovered.noted_logs() };
+    let noted = NotedLogs { range, frontiers, ..recovered.noted_logs() };
     let head = |path: &Path, number| Ok(wal::read_head(vfs, path, number).unwrap_or_default());
     let own = log_owner(vfs, dir, Some(recovered));
-    let row = row::find(vfs, log_dir, own, noted, head)?;
+    let range = wal_range::find(vfs, log_dir, own, noted, head)?;
     if recovered.fenced {
         let places = LogPlaces::new(vfs, dir, log_dir, point.last.log_dir.as_deref(), Some(&point.last))?;
         let (noted, mode) = (recovered.noted_by_logs(), options.db.wal_recovery_mode);
-        places.check(vfs, own, &row, noted, recovered.let_go_through(), mode)?; // the open doubts as well
+        places.check(vfs, own, &range, noted, recovered.let_go_through(), mode)?; // the open doubts as well
     }
     let queued = crate::open::log_survey::queued_files(vfs, log_dir, own, recovered)?;
     let there = numbers_in(vfs, dir, FileType::Table)?;
@@ -309,13 +309,13 @@ fn look_at_logs(
     let are_tables_unnamed = there.iter().any(|number| !named.contains(number) && !queued.tables.contains(number));
     // Replay passes over an ingest without its tables, and doubts it.
     let let_go = recovered.let_go_through();
-    let is_lost = |log: &row::MissingLog| !was_let_go(vfs, log_dir, log.number, &row.logs, let_go);
-    let are_all_there = !row.missing.iter().any(is_lost) && !queued.lacks_batch;
-    let prove_a_lost_end = !recovered.is_backups() && row.lost_end(recovered.manifest, point.end).is_some();
+    let is_lost = |log: &wal_range::MissingLog| !was_let_go(vfs, log_dir, log.number, &range.logs, let_go);
+    let are_all_there = !range.missing.iter().any(is_lost) && !queued.lacks_batch;
+    let prove_a_lost_end = !recovered.is_backups() && range.lost_end(recovered.manifest, point.end).is_some();
     if !are_all_there {
         recovered.forget_logs();
-        recovered.wal_range = row.logs.last().map(|last| WalRange::none_through(last.number));
+        recovered.wal_range = range.logs.last().map(|last| WalRange::none_through(last.number));
         note::warn!("the logs do not hold all that followed, and are not replayed");
     }
-    Ok(FoundLogs { are_all_there, manifest: row.manifest, prove_a_lost_end, are_tables_unnamed })
+    Ok(FoundLogs { are_all_there, manifest: range.manifest, prove_a_lost_end, are_tables_unnamed })
 }

@@ -14,7 +14,7 @@ use crate::core::lost::Lost;
 use crate::core::open_options::lock_path;
 use crate::info_log::names::Names;
 use crate::log_files::archive::ARCHIVE_DIR;
-use crate::open::replay::row;
+use crate::open::replay::wal_range;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::recover::{Recovered, recover_proven};
 use crate::version::{backup_dirs, incomplete};
@@ -60,7 +60,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     }
     let is_its = |kind| is_rocksdbs == (kind == FileType::RocksLog);
     for logs in apart.iter().flat_map(|logs| [logs.join(ARCHIVE_DIR), logs.to_path_buf()]) {
-        let is_own = |kind, path: &Path| is_its(kind) && !row::may_be_of_another(&**vfs, dir, path, own);
+        let is_own = |kind, path: &Path| is_its(kind) && !wal_range::may_be_of_another(&**vfs, dir, path, own);
         remove_logs(&**vfs, &logs, is_own)?;
     }
     // The logs go before IDENTITY. Where that is gone, in a deletion that was cut off, a log with an id is a guest's, and one of
@@ -69,7 +69,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     let names = vfs.read_dir(dir)?;
     let is_gone =
         earlier.is_some() || !names.iter().filter_map(|name| file_name::parse(name)).any(|(kind, _)| is_rest(kind));
-    let is_here = |kind, path: &Path| match row::database_of(&**vfs, path) {
+    let is_here = |kind, path: &Path| match wal_range::database_of(&**vfs, path) {
         _ if kind == FileType::RocksLog => !is_ours && (is_rocksdbs || !is_gone),
         Some(other) if own.is_known() || earlier.is_some() || !is_ours => owners.contains(&other) || !other.is_known(),
         _ => true,
@@ -97,7 +97,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
 pub(crate) fn has_logs_in(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered) -> Result<bool> {
     match recovered.log_dir.as_deref() {
         _ if !recovered.fenced => Ok(matches!(check_place(vfs, dir, Some(logs), recovered), Ok(None))),
-        _ if recovered.is_copy() || row::original_of(vfs, dir, recovered).is_some() => Ok(false),
+        _ if recovered.is_copy() || wal_range::original_of(vfs, dir, recovered).is_some() => Ok(false),
         Some("") => Ok(false),
         Some(noted) => is_same_dir(vfs, &name::path(noted), logs),
         None => Ok(true), // an early version notes none

@@ -56,10 +56,13 @@ pub(crate) fn log_owner(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recovered>
 pub(crate) fn owners_beside(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recovered>) -> Vec<DatabaseId> {
     let is_beside = |recovered: &&Recovered| matches!(recovered.log_dir.as_deref(), None | Some("" | LOG_DIR_OF_COPY));
     let named = recovered.filter(is_beside).into_iter().flat_map(|recovered| {
-        // A row of none names the last log that was, whose number a guest's may have.
-        let row =
-            recovered.wal_range.into_iter().filter_map(|row| row.newest.map(|newest| [row.oldest, newest])).flatten();
-        row.chain(recovered.tables().flat_map(|table| &table.value_logs).map(|share| share.log))
+        // A range of none names the last log that was, whose number a guest's may have.
+        let range = recovered
+            .wal_range
+            .into_iter()
+            .filter_map(|range| range.newest.map(|newest| [range.oldest, newest]))
+            .flatten();
+        range.chain(recovered.tables().flat_map(|table| &table.value_logs).map(|share| share.log))
     });
     let path = |log| dir.join(file_name::format(FileType::Log, log));
     let owners =

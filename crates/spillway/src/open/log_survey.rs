@@ -13,7 +13,7 @@ use crate::batch::BatchReader;
 use crate::commit::entries_of;
 use crate::core::unnamed::Logged;
 use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
-use crate::open::replay::row::{self, FoundLog, FoundRange, MissingLog};
+use crate::open::replay::wal_range::{self, FoundLog, FoundRange, MissingLog};
 use crate::open::{is_ours, log_owner};
 use crate::records::ingest_record::IngestRecord;
 use crate::records::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
@@ -38,7 +38,7 @@ pub(crate) struct LogSurvey {
     /// Numbers in the logs.
     pub logged: Logged,
     /// The live WAL range.
-    pub row: Option<WalRange>,
+    pub range: Option<WalRange>,
     /// Ends of cut-off logs: from the MANIFEST, or inferred from the next log's first number.
     pub ends: Vec<LogEnd>,
     /// Our logs, as recovery finds them.
@@ -141,7 +141,7 @@ impl LogSurvey {
     ) -> Result<LogSurvey> {
         let ends = old.map_or_else(Vec::new, |old| old.log_ends.clone());
         let head = |path: &Path, number| Ok(wal::read_head(vfs, path, number).unwrap_or_default());
-        let found = row::find(vfs, dir, own, old.map(Recovered::noted_logs).unwrap_or_default(), head)?;
+        let found = wal_range::find(vfs, dir, own, old.map(Recovered::noted_logs).unwrap_or_default(), head)?;
         let mut survey = LogSurvey { ends, ..LogSurvey::default() };
         let mut found = found;
         // What has the form of RocksDB's logs beside ours is not this database's. Ours of a takeover that was cut off note no MANIFEST.
@@ -180,7 +180,7 @@ impl LogSurvey {
         behind.ingests.iter().for_each(|ingest| survey.logged.add_ingest(ingest));
         survey.families.extend(behind.families);
         let newest = found.logs.last().map(|log| log.number);
-        survey.row = found.logs.first().map(|oldest| WalRange { oldest: oldest.number, newest });
+        survey.range = found.logs.first().map(|oldest| WalRange { oldest: oldest.number, newest });
         for number in rocksdbs.into_iter().filter(|_| is_rocksdbs) {
             survey.read_rocksdbs(vfs, &dir.join(file_name::format(FileType::RocksLog, number)), number)?;
         }

@@ -29,7 +29,7 @@ use crate::core::{Core, CoreParts, FamilyState};
 use crate::cursor::sample::Sample;
 use crate::info_log::InfoLog;
 use crate::observe::events::EventRing;
-use crate::open::replay::row::LogPlaces;
+use crate::open::replay::wal_range::LogPlaces;
 use crate::open::replay::{LogReplay, Replayed};
 use crate::open::restart::Restored;
 use crate::queue::flushable::MemtableMaking;
@@ -380,7 +380,7 @@ impl<'a> Opening<'a> {
         let mut left = file_name::numbers_in(vfs, &log_dir, FileType::Log)?;
         left.retain(|number| {
             let path = log_dir.join(file_name::format(FileType::Log, *number));
-            *number < self.recovered.next_file && !replay::row::is_of_another(vfs, &path, own)
+            *number < self.recovered.next_file && !replay::wal_range::is_of_another(vfs, &path, own)
         });
         Ok(left.last().copied().map(WalRange::none_through))
     }
@@ -396,7 +396,7 @@ impl<'a> Opening<'a> {
             noted.frontiers = Frontiers::default(); // no log of before is read again
         }
         if !self.recovered.fenced {
-            noted.row = self.left_logs()?;
+            noted.range = self.left_logs()?;
         }
         core.logs.note_earlier(&noted);
         for log in &replayed.logs {
@@ -423,7 +423,7 @@ impl<'a> Opening<'a> {
         identity::write(&**vfs, &context.dir, &context.db_id)?;
         core.logs.note_manifest(writer.noted());
         *engine.installer.manifest.lock() = Some(writer);
-        snapshot.wal_range.into_iter().for_each(|row| core.logs.note_durable(row));
+        snapshot.wal_range.into_iter().for_each(|range| core.logs.note_durable(range));
         context.memtables.images.iter().for_each(|images| images.note_fence());
         self.restored.forget_others(&**vfs, &context.dir)?;
         let taken_over = (!self.recovered.fenced).then(|| self.recovered.oldest_read_rocksdb_log());

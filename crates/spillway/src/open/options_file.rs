@@ -104,11 +104,11 @@ pub(crate) fn lost_last(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered, newest
             return Some(Error::corruption(what).at_path(path));
         }
     }
-    lost_end_of_row(dir, recovered, newest)
+    lost_end_of_range(dir, recovered, newest)
 }
 
 /// The error if the last OPTIONS file is gone.
-fn lost_end_of_row(dir: &Path, recovered: &Recovered, newest: Option<FileNumber>) -> Option<Error> {
+fn lost_end_of_range(dir: &Path, recovered: &Recovered, newest: Option<FileNumber>) -> Option<Error> {
     let missing = match recovered.options_file {
         Some(last) if newest < Some(last) => {
             let name = file_name::format(FileType::Options, last);

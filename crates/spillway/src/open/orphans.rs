@@ -10,7 +10,7 @@ use crate::core::FamilyState;
 use crate::core::lost::{Lost, REPORT};
 use crate::engine::Engine;
 use crate::open::destroy::remove_load_dir;
-use crate::open::replay::{remove_quietly, row};
+use crate::open::replay::{remove_quietly, wal_range};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
@@ -55,7 +55,7 @@ pub(super) fn keep(engine: &Engine, recovered: &Recovered, lost: &Lost<'_>) -> R
     for kind in [FileType::Log, FileType::LargeBatch].into_iter().chain(rocksdbs) {
         let numbers = file_name::numbers_in(vfs, &log_dir, kind)?.into_iter();
         let paths = numbers.map(|number| log_dir.join(file_name::format(kind, number)));
-        let mut paths = paths.filter(|path| !row::may_be_of_another(vfs, &context.dir, path, own));
+        let mut paths = paths.filter(|path| !wal_range::may_be_of_another(vfs, &context.dir, path, own));
         paths.try_for_each(|path| lost.keep(&path).map(drop))?;
     }
     let doubts = context.recovery_doubts.all();
@@ -106,7 +106,7 @@ pub(super) fn remove(engine: &Engine, own: DatabaseId, taken_over: Option<FileNu
             if *lies_in != dir || !is_superfluous(kind, number) {
                 continue;
             }
-            if row::may_be_of_another(&*context.vfs, &context.dir, &dir.join(&name), own) {
+            if wal_range::may_be_of_another(&*context.vfs, &context.dir, &dir.join(&name), own) {
                 note::warn!(
                     name, dir = %dir.display(),
                     "left alone: a log of another database, or one that cannot be read; give each its own wal_dir"

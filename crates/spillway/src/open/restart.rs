@@ -234,7 +234,7 @@ pub(crate) fn lost_log_ends(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, recovered
 
 /// The error for a log that has no record `at` a place that an image knows, nor before it. `None` if the MANIFEST let the log go.
 pub(super) fn lost_log_end(vfs: &dyn Vfs, log_dir: &Path, recovered: &Recovered, at: Position) -> Option<Error> {
-    let is_let_go = recovered.wal_range.is_some_and(|row| at.log < row.oldest);
+    let is_let_go = recovered.wal_range.is_some_and(|range| at.log < range.oldest);
     if is_let_go || at.offset <= FILE_HEADER_BYTES {
         return None; // of an image of unlogged writes the log may never have been
     }

@@ -21,7 +21,7 @@ pub struct ReadView {
     /// The view shows the family as of this number or a larger one only; 0 on a primary.
     readable_from: SeqNo,
     /// The next view, installed by one store; see
-    /// [`FamilyState::keep_announced`](crate::core::FamilyState::keep_announced). Weak: a long-lived reader keeps no
+    /// [`FamilyState::install_view`](crate::core::FamilyState::install_view). Weak: a long-lived reader keeps no
     /// younger view alive.
     successor: OnceBox<Weak<ReadView>>,
 }
@@ -98,16 +98,16 @@ mod tests {
     }
 
     /// Installs a view with a memtable made at `n`, as the successor.
-    fn announce(core: &Core, db: &Database, n: u64) {
+    fn install(core: &Core, db: &Database, n: u64) {
         let made = db.default_family().create_memtable(0).expect("made");
         let next = core.context.queue_memtable(made);
         let mut state = core.state.lock();
         let family = state.families.get_mut(&db.default_family().id()).expect("there");
-        announce_in(family, Some(&next), n);
+        install_in(family, Some(&next), n);
         family.queue.clear(); // as if flushed
     }
 
-    fn announce_in(family: &mut FamilyState, next: Option<&Arc<QueuedMemtable>>, n: u64) {
+    fn install_in(family: &mut FamilyState, next: Option<&Arc<QueuedMemtable>>, n: u64) {
         let (before, last) = (SeqNo(n), SeqNo(n));
         let mut staged = Staged::new(family, std::iter::empty(), next);
         staged.install(&family.family, &MemtableBoundary { before, last, logged_through: 0, next_record: None });
@@ -116,7 +116,7 @@ mod tests {
 
     fn settle(core: &Core, db: &Database) {
         let mut state = core.state.lock();
-        drop(state.families.get_mut(&db.default_family().id()).expect("there").settle_view());
+        drop(state.families.get_mut(&db.default_family().id()).expect("there").exchange_view());
     }
 
     fn publish(core: &Core, db: &Database) {
@@ -143,7 +143,7 @@ mod tests {
                 });
             }
             for n in 1..=COUNT {
-                announce(core, &db, n);
+                install(core, &db, n);
                 published.store(n, Ordering::Release);
                 match n % 3 {
                     0 => settle(core, &db),
@@ -159,10 +159,10 @@ mod tests {
         let db = open();
         let (core, family) = (db.core(), db.default_family());
         let old = family.view_full();
-        announce(core, &db, 1);
+        install(core, &db, 1);
         let younger: Weak<QueuedMemtable> = Arc::downgrade(&family.view().mutable);
         assert!(!std::ptr::addr_eq(younger.as_ptr(), Arc::as_ptr(&old.mutable)), "found before it is settled");
-        announce(core, &db, 2);
+        install(core, &db, 2);
         settle(core, &db);
         publish(core, &db); // as after a flush
         assert!(younger.upgrade().is_none());
@@ -177,7 +177,7 @@ mod tests {
         let core = db.core();
         let before = family.view_full();
         let mut state = core.state.lock();
-        announce_in(state.families.get_mut(&family.id()).expect("there"), None, 0);
+        install_in(state.families.get_mut(&family.id()).expect("there"), None, 0);
         let dropped = state.families.remove(&family.id());
         drop(state);
         assert!(!Arc::ptr_eq(&before, &family.view()));

@@ -16,7 +16,7 @@ use crate::log_files::pace::LogPace;
 use crate::memtables::Memtables;
 use crate::order::stall::StallCause;
 
-/// Work on the write-ahead log: roll-over, limit, spares, syncs for callers, recovery watermarks. The logs are in `Logs`,
+/// Work on the write-ahead log: roll-over, limit, spares, syncs for callers, recovery watermarks. The logs are in `WalFiles`,
 /// the current one in `CommitState`.
 pub(crate) struct Wal {
     pub core: Arc<Core>,

@@ -107,10 +107,10 @@ fn write_numbers(f: &mut fmt::Formatter<'_>, edit: &VersionEdit) -> fmt::Result 
     for end in &edit.log_ends {
         write!(f, ", log {} ends at byte {} with {}", end.log.0, end.end_offset, end.last_seq)?;
     }
-    if let Some(row) = &edit.wal_range {
-        match row.newest {
-            Some(newest) => write!(f, ", logs {} to {}", row.oldest.0, newest.0)?,
-            None => write!(f, ", no logs through {}", row.last().0)?,
+    if let Some(range) = &edit.wal_range {
+        match range.newest {
+            Some(newest) => write!(f, ", logs {} to {}", range.oldest.0, newest.0)?,
+            None => write!(f, ", no logs through {}", range.last().0)?,
         }
     }
     if let Some(frontiers) = &edit.log_frontiers {

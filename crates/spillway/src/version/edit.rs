@@ -68,7 +68,7 @@ impl WalRange {
 #[derive(Clone, Debug, Default)]
 pub struct NotedLogs {
     /// The live WAL range.
-    pub row: Option<WalRange>,
+    pub range: Option<WalRange>,
     /// How far the logs were synced and published.
     pub frontiers: Frontiers,
     /// The opens for writing that made them.
@@ -80,7 +80,7 @@ pub struct NotedLogs {
 }
 
 /// One change. A field that is `None` or empty leaves the state as it is. Some fields hold for the whole database,
-/// whatever `family` says: next file, last number, largest family, log to keep, database id, fence, log ends, log row,
+/// whatever `family` says: next file, last number, largest family, log to keep, database id, fence, log ends, WAL range,
 /// log frontiers, log directory, sessions, OPTIONS file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VersionEdit {

@@ -59,9 +59,9 @@ mod private_tag {
     /// Ends one edit and starts the next in the same record. Edits committed together share one record, whole or torn
     /// as a unit.
     pub const NEXT_EDIT: u32 = BASE + 7;
-    pub const LOG_ROW: u32 = BASE + 8;
+    pub const WAL_RANGE: u32 = BASE + 8;
     pub const LOG_DIR: u32 = BASE + 9;
-    /// Replaces `LOG_ROW` if no WAL is needed.
+    /// Replaces `WAL_RANGE` if no WAL is needed.
     pub const NO_LOGS: u32 = BASE + 10;
     // BASE + 5 was never written, and is refused as unknown.
     /// Synced and published position in the logs. Earlier versions pass over it.
@@ -139,10 +139,10 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
         let written = if end.on_disk { &fields[..3] } else { &fields[..] };
         put_private(out, private_tag::LOG_END, written);
     }
-    if let Some(row) = &edit.wal_range {
-        match row.newest {
-            Some(newest) => put_private(out, private_tag::LOG_ROW, &[row.oldest.0, newest.0]),
-            None => put_private(out, private_tag::NO_LOGS, &[row.last().0]),
+    if let Some(range) = &edit.wal_range {
+        match range.newest {
+            Some(newest) => put_private(out, private_tag::WAL_RANGE, &[range.oldest.0, newest.0]),
+            None => put_private(out, private_tag::NO_LOGS, &[range.last().0]),
         }
     }
     if let Some(Frontiers { synced, published }) = &edit.log_frontiers {
@@ -264,7 +264,7 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
             let mut field = Reader::new(reader.prefixed("deleted logs")?);
             edit.tracked_from = Some(decode_number(&mut field, "deleted logs")?);
         }
-        private_tag::FENCE..=private_tag::LINKED_INGEST | private_tag::LOG_ROW | private_tag::NO_LOGS => {
+        private_tag::FENCE..=private_tag::LINKED_INGEST | private_tag::WAL_RANGE | private_tag::NO_LOGS => {
             decode_private(tag, reader, edit)?;
         }
         private_tag::LOG_FRONTIERS => edit.log_frontiers = Some(decode_frontiers(reader)?),
@@ -303,7 +303,7 @@ fn decode_private(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> 
             last_seq: decode_seq(&mut field, "last number of a log")?,
             on_disk: field.is_empty() || decode_not_on_disk(&mut field)?,
         }),
-        private_tag::LOG_ROW => edit.wal_range = Some(decode_log_row(&mut field)?),
+        private_tag::WAL_RANGE => edit.wal_range = Some(decode_wal_range(&mut field)?),
         private_tag::NO_LOGS => edit.wal_range = Some(WalRange::none_through(decode_number(&mut field, "last log")?)),
         _ => edit.linked_ingests.push(decode_seq(&mut field, "number of an ingest")?),
     }
@@ -347,7 +347,7 @@ fn decode_table_bounds(reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Resul
     if field.is_empty() { Ok(()) } else { Err(Error::corruption("a private field is too long")) }
 }
 
-fn decode_log_row(field: &mut Reader<'_>) -> Result<WalRange> {
+fn decode_wal_range(field: &mut Reader<'_>) -> Result<WalRange> {
     let (oldest, newest) = (decode_number(field, "oldest log")?, decode_number(field, "newest log")?);
     if oldest > newest {
         return Err(Error::corruption(format!("the logs are said to go from {oldest} to {newest}")));

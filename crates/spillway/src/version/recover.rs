@@ -54,7 +54,7 @@ pub struct Recovered {
     pub log_ends: Vec<LogEnd>,
     /// How far the logs were synced and published when the MANIFEST was last written.
     pub log_frontiers: Frontiers,
-    /// A running database wrote the MANIFEST: only such a one notes frontiers with a row of logs.
+    /// A running database wrote the MANIFEST: only such a one notes frontiers with a range of logs.
     pub is_writers: bool,
     /// `None` if the MANIFEST records none: RocksDB wrote it, or there is no WAL.
     pub wal_range: Option<WalRange>,
@@ -357,7 +357,7 @@ impl Recovered {
     /// Whether logs may follow that know of other families and of another MANIFEST, perhaps of the same number: the MANIFEST
     /// is a backup's, which can be restored beside kept logs.
     pub(crate) fn is_backups(&self) -> bool {
-        self.fenced && !self.is_writers && self.wal_range.is_none_or(|row| row.newest.is_none())
+        self.fenced && !self.is_writers && self.wal_range.is_none_or(|range| range.newest.is_none())
     }
 
     /// The number of the MANIFEST that its logs note. `None`: a backup's, and the logs kept beside it note the original's.
@@ -384,7 +384,7 @@ impl Recovered {
     pub(crate) fn noted_logs(&self) -> NotedLogs {
         let (sessions, manifest) = (self.sessions.clone(), self.noted_by_logs());
         let in_tables = self.log_ends.iter().filter(|end| end.is_all_in_tables()).map(|end| end.log).collect();
-        NotedLogs { row: self.wal_range, frontiers: self.log_frontiers, sessions, manifest, in_tables }
+        NotedLogs { range: self.wal_range, frontiers: self.log_frontiers, sessions, manifest, in_tables }
     }
 
     /// No log of ours is needed any more, and none is missed.
@@ -394,7 +394,9 @@ impl Recovered {
 
     /// Whether anything was written. A kill in the first open leaves a database without anything.
     pub(crate) fn is_in_use(&self) -> bool {
-        self.last_seq.0 > 0 || self.tables().next().is_some() || self.wal_range.is_some_and(|row| row.newest.is_some())
+        self.last_seq.0 > 0
+            || self.tables().next().is_some()
+            || self.wal_range.is_some_and(|range| range.newest.is_some())
     }
 
     /// The family of a number.
@@ -443,11 +445,11 @@ impl Recovered {
     /// Raises the next file number above every log of the MANIFEST. A new log names the one before it, which has to be
     /// the smaller number even if that log is lost.
     pub(crate) fn pass_named_logs(&mut self) {
-        let row = self.wal_range.into_iter().flat_map(|row| [Some(row.oldest), row.newest]).flatten();
+        let range = self.wal_range.into_iter().flat_map(|range| [Some(range.oldest), range.newest]).flatten();
         let of_values = self.tables().flat_map(|meta| &meta.value_logs).map(|share| share.log);
         let ends = self.log_ends.iter().map(|end| end.log);
         let frontiers = [self.log_frontiers.synced.log, self.log_frontiers.published.log];
-        let named = row.chain(ends).chain(of_values).chain(frontiers).max();
+        let named = range.chain(ends).chain(of_values).chain(frontiers).max();
         let next = named.map_or(0, |log| log.0.saturating_add(1));
         self.next_file = self.next_file.max(FileNumber(next));
     }

@@ -32,7 +32,7 @@ pub(super) fn database(source: &Reported<'_>) -> String {
     let core = source.core;
     let (log_bytes, _) = core.logs.total();
     let mut text = format!("Last visible number: {}\n", core.pipeline.visible());
-    let _ = writeln!(text, "Logs: {:.2} MB", log_bytes as f64 / MIB);
+    let _ = writeln!(text, "WalFiles: {:.2} MB", log_bytes as f64 / MIB);
     let cache = core.block_cache.stats();
     let (usage, capacity) = (core.block_cache.usage() as f64 / MIB, core.block_cache.capacity() as f64 / MIB);
     let _ = writeln!(text, "Block cache: {usage:.2} of {capacity:.2} MB, {} hits, {} misses", cache.hits, cache.misses);

@@ -102,7 +102,7 @@ fn checked_scan(
 #[derive(Clone)]
 pub(super) struct NotedEnds {
     pub ends: Vec<LogEnd>,
-    pub row: Option<WalRange>,
+    pub range: Option<WalRange>,
     /// Logs from this number on were ended by the process that makes the backup, if the MANIFEST has no end for them.
     pub own_from: FileNumber,
 }
@@ -115,12 +115,12 @@ impl NotedEnds {
             let mut files = backup.meta.files.iter().map(|file| &file.path);
             files.any(|path| path.file_type() == FileType::Log && path.number() == *log)
         };
-        let named = recovered.wal_range.and_then(|row| Some([row.oldest, row.newest?]));
+        let named = recovered.wal_range.and_then(|range| Some([range.oldest, range.newest?]));
         if let Some(log) = named.iter().flatten().find(|log| !has(log)) {
             let what = format!("backup {} lacks log {log}, which its MANIFEST names", backup.id);
             return Err(Error::corruption(what));
         }
-        Ok(NotedEnds { ends: recovered.log_ends.clone(), row: recovered.wal_range, own_from: FileNumber(u64::MAX) })
+        Ok(NotedEnds { ends: recovered.log_ends.clone(), range: recovered.wal_range, own_from: FileNumber(u64::MAX) })
     }
 
     /// Reads a log of ours as the open of the backup does, which takes each log through its end.
@@ -133,7 +133,7 @@ impl NotedEnds {
         let options = ReplayOptions { number, known_end, ..ReplayOptions::default() };
         let end = wal::replay(vfs, path, &options, &mut |_| Ok(()))?;
         let is_followed =
-            self.row.and_then(|row| Some(row.oldest..row.newest?)).is_some_and(|row| row.contains(&number));
+            self.range.and_then(|range| Some(range.oldest..range.newest?)).is_some_and(|range| range.contains(&number));
         // A kill can leave a large batch that no record names.
         let wants_end = number >= self.own_from || is_followed && kind == FileType::Log;
         if !wants_end || matches!(end.reason, EndReason::Sealed | EndReason::KnownEnd) {

@@ -71,7 +71,7 @@ fn fill(
         known: known_files(store)?,
         logs: NotedEnds {
             ends: capture.snapshot.log_ends.clone(),
-            row: capture.snapshot.wal_range,
+            range: capture.snapshot.wal_range,
             own_from: copier.core.first_own_file,
         },
         id,

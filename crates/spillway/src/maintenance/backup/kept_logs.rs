@@ -21,8 +21,8 @@ use crate::core::tables::{open_in_any, verify_alone};
 use crate::open::directory_owner;
 use crate::open::replay::rocksdb_history::RocksdbHistory;
 use crate::open::replay::rocksdb_logs::check_place;
-use crate::open::replay::rocksdb_row::RocksdbRow;
-use crate::open::replay::{ingests, own_logs, row};
+use crate::open::replay::rocksdb_range::RocksdbRange;
+use crate::open::replay::{ingests, own_logs, wal_range};
 use crate::records::ingest_record::{IngestRecord, IngestTable};
 use crate::records::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::records::rocksdb_record::{RocksdbStep, steps_of};
@@ -125,7 +125,7 @@ impl Kept {
             reader.check_families()?;
             reader.check_same_way()?;
             if has_logs && let Some(existing) = reader.existing.as_ref().filter(|existing| existing.fenced) {
-                reader.find_row(reader.own(), existing)?; // those that are gone would be missed
+                reader.find_wal_range(reader.own(), existing)?; // those that are gone would be missed
             }
             if !has_logs {
                 reader.read_rocksdb_logs()?;
@@ -175,7 +175,7 @@ pub(super) fn read_rocksdb_logs(
     vfs: &dyn Vfs,
     recovered: &Recovered,
     logs: &BTreeMap<FileNumber, PathBuf>,
-) -> Result<(RocksdbRow, u32)> {
+) -> Result<(RocksdbRange, u32)> {
     let (mut history, mode) = (RocksdbHistory::of(recovered), WalRecoveryMode::PointInTime);
     let mut max_family = 0;
     for (&number, path) in logs {
@@ -199,7 +199,7 @@ pub(super) fn read_rocksdb_logs(
     }
     match history.lost_from().and_then(|number| logs.get(&number)) {
         Some(path) => Err(Error::corruption("the log is cut off, and records behind its end are lost").at_path(path)),
-        None => Ok((history.row, max_family)),
+        None => Ok((history.range, max_family)),
     }
 }
 
@@ -294,7 +294,7 @@ impl Reader<'_> {
             let what = format!("the database that is there is {}, and the backup is of {own}", self.owner);
             return Err(Error::invalid_argument(what).at_path(db));
         }
-        if existing.is_copy() || row::original_of(self.vfs, db, &existing).is_some() {
+        if existing.is_copy() || wal_range::original_of(self.vfs, db, &existing).is_some() {
             let what = "the database that is there is a copy that was not opened for writing yet, and its logs are as its original's: \
                         open it once, or restore without keep_log_files";
             return Err(Error::invalid_argument(what).at_path(db));
@@ -435,7 +435,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// `InvalidArgument`: they are of the other kind.
-    fn check_kind(&self, found: &row::FoundRange) -> Result<()> {
+    fn check_kind(&self, found: &wal_range::FoundRange) -> Result<()> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
         let are_other = match self.recovered.fenced {
             // A takeover that was cut off noted no MANIFEST. Without an id the logs may be another database's, beside RocksDB's.
@@ -460,22 +460,22 @@ impl Reader<'_> {
         let needed = numbers.range(self.recovered.oldest_rocksdb_log()..);
         let needed = needed.map(|&number| (number, path(number))).collect();
         let known = self.existing.as_ref().unwrap_or(&self.recovered);
-        let (row, max_family) = read_rocksdb_logs(vfs, known, &needed)?;
+        let (range, max_family) = read_rocksdb_logs(vfs, known, &needed)?;
         if max_family > self.recovered.max_family {
             return Err(Error::invalid_argument(made_since(FamilyId(max_family), "")).at_path(dir));
         }
         // What the existing families do not need any more, those of the backup may.
-        let mut missing = self.existing.iter().chain([&self.recovered]).flat_map(|needing| row.missing(needing));
+        let mut missing = self.existing.iter().chain([&self.recovered]).flat_map(|needing| range.missing(needing));
         if let Some(part) = missing.find(|part| part.log >= self.recovered.oldest_rocksdb_log()) {
             return Err(Error::corruption(part.why).at_path(path(part.log)));
         }
         // Tables that go may have what it committed: the backup's do not.
-        if let Some(log) = row.lacks_prepare_behind(self.recovered.last_seq) {
+        if let Some(log) = range.lacks_prepare_behind(self.recovered.last_seq) {
             let what = "it commits a transaction whose prepare is in no log: the writes are in tables, which would go, or lost";
             return Err(Error::corruption(what).at_path(path(log)));
         }
-        self.reached.last = self.reached.last.max(row.last());
-        match row.first_gap(self.recovered.last_seq) {
+        self.reached.last = self.reached.last.max(range.last());
+        match range.first_gap(self.recovered.last_seq) {
             Some(number) => {
                 let what = "its numbers do not go on where the backup and the logs before it end: a log is missing, or \
                             there are writes that went to no log";
@@ -490,9 +490,9 @@ impl Reader<'_> {
     fn read_logs(&mut self) -> Result<()> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
         let own = self.own();
-        let found = self.find_row(own, &self.recovered)?;
+        let found = self.find_wal_range(own, &self.recovered)?;
         self.check_kind(&found)?;
-        let noted = self.existing.as_ref().map(|existing| self.find_row(own, existing)).transpose()?;
+        let noted = self.existing.as_ref().map(|existing| self.find_wal_range(own, existing)).transpose()?;
         if let Some((existing, noted)) = self.existing.as_ref().zip(noted.as_ref()) {
             noted.check_manifest(&self.places.db, existing)?;
         }
@@ -538,16 +538,16 @@ impl Reader<'_> {
     /// # Errors
     /// `Corruption`: one is missing, or its header is damaged. `InvalidArgument`: one is the existing database's, and that is
     /// another one.
-    fn find_row(&self, own: DatabaseId, recovered: &Recovered) -> Result<row::FoundRange> {
+    fn find_wal_range(&self, own: DatabaseId, recovered: &Recovered) -> Result<wal_range::FoundRange> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
         let head = |path: &Path, number| wal::read_head(vfs, path, number);
-        let found = row::find(vfs, dir, own, recovered.noted_logs(), head)?;
+        let found = wal_range::find(vfs, dir, own, recovered.noted_logs(), head)?;
         if let Some((number, other)) = found.others.iter().find(|(_, other)| **other == self.owner) {
             let what = format!("log {number} is of the database {other}, and the backup of {own}");
             return Err(Error::invalid_argument(what).at_path(dir.join(file_name::format(FileType::Log, *number))));
         }
         let let_go = recovered.let_go_through();
-        let is_needed = |log: &&row::MissingLog| !own_logs::was_let_go(vfs, dir, log.number, &found.logs, let_go);
+        let is_needed = |log: &&wal_range::MissingLog| !own_logs::was_let_go(vfs, dir, log.number, &found.logs, let_go);
         match found.missing.iter().find(is_needed) {
             Some(missing) => Err(missing.error(dir)),
             None => Ok(found),

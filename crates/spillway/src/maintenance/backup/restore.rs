@@ -434,7 +434,7 @@ fn check_none_is_in_the_way(vfs: &dyn Vfs, places: &Places, state: &Recovered) -
     if places.logs == places.db || !state.fenced {
         return Ok(());
     }
-    let oldest = state.wal_range.map_or(FileNumber(0), |row| row.oldest);
+    let oldest = state.wal_range.map_or(FileNumber(0), |range| range.oldest);
     for number in file_name::numbers_in(vfs, &places.logs, FileType::Log)?.range(oldest..) {
         let path = places.logs.join(file_name::format(FileType::Log, *number));
         if wal::database_of(vfs, &path, *number).is_err() {

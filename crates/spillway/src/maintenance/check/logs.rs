@@ -14,7 +14,7 @@ use crate::batch::BatchReader;
 use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
 use crate::open::replay::rocksdb_history::RocksdbHistory;
 use crate::open::replay::rocksdb_logs::{LACKS_STEPS, check_place};
-use crate::open::replay::row::{self, FoundLog, FoundRange, LogPlaces, MissingLog};
+use crate::open::replay::wal_range::{self, FoundLog, FoundRange, LogPlaces, MissingLog};
 use crate::open::{log_owner, options_file};
 use crate::records::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::records::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
@@ -24,7 +24,7 @@ use crate::version::file_name::{self, FileType};
 
 /// The logs of a database.
 pub(super) struct FoundLogs {
-    pub row: FoundRange,
+    pub range: FoundRange,
     /// RocksDB logs that may be needed.
     pub rocksdbs: BTreeSet<FileNumber>,
     pub bytes: u64,
@@ -41,8 +41,8 @@ impl Check<'_> {
         // An unreadable header is reported when the log itself is checked.
         let head = |path: &Path, number| Ok(wal::read_head(&*vfs, path, number).unwrap_or_default());
         // Logs of ours in RocksDB's directory are of a takeover that was cut off.
-        let row = match self.recovered.fenced {
-            true => row::find(&*vfs, &dir, self.database(), self.recovered.noted_logs(), head)?,
+        let range = match self.recovered.fenced {
+            true => wal_range::find(&*vfs, &dir, self.database(), self.recovered.noted_logs(), head)?,
             false => FoundRange::default(),
         };
         let let_go = self.recovered.let_go_through();
@@ -50,18 +50,18 @@ impl Check<'_> {
             let places =
                 LogPlaces::new(&*vfs, self.dir, &dir, self.recovered.log_dir.as_deref(), Some(self.recovered))?;
             let (own, noted) = (self.database(), self.recovered.noted_by_logs());
-            places.check(&*vfs, own, &row, noted, let_go, WalRecoveryMode::PointInTime)?;
+            places.check(&*vfs, own, &range, noted, let_go, WalRecoveryMode::PointInTime)?;
         }
-        let is_lost = |log: &&MissingLog| !was_let_go(&*vfs, &dir, log.number, &row.logs, let_go);
-        row.missing.iter().filter(is_lost).for_each(|log| self.report.problem(log.error(&dir)));
+        let is_lost = |log: &&MissingLog| !was_let_go(&*vfs, &dir, log.number, &range.logs, let_go);
+        range.missing.iter().filter(is_lost).for_each(|log| self.report.problem(log.error(&dir)));
         let mut rocksdbs = file_name::numbers_in(&*vfs, &dir, FileType::RocksLog)?;
         rocksdbs.retain(|number| *number >= needed && !self.recovered.fenced);
         if !self.recovered.fenced {
             let unknown = check_place(&*vfs, self.dir, self.options.log_dir.as_deref(), self.recovered)?;
             unknown.into_iter().for_each(|error| self.report.problem(error));
         }
-        let mut found = FoundLogs { row, rocksdbs, bytes: 0 };
-        let own = found.row.logs.iter().map(|log| (FileType::Log, log.number));
+        let mut found = FoundLogs { range, rocksdbs, bytes: 0 };
+        let own = found.range.logs.iter().map(|log| (FileType::Log, log.number));
         for (kind, number) in own.chain(found.rocksdbs.iter().map(|number| (FileType::RocksLog, *number))) {
             found.bytes += vfs.metadata(&dir.join(file_name::format(kind, number)))?.len;
         }
@@ -76,7 +76,7 @@ impl Check<'_> {
         self.check_rocksdb_logs(&found.rocksdbs);
         let mut last = SeqNo::ZERO;
         let mut cut_off = None;
-        for log in &found.row.logs {
+        for log in &found.range.logs {
             self.check_one_log(FileType::Log, log.number, |check, path| {
                 let before = last;
                 let end = check.check_own_log(path, log, cut_off.is_some(), &mut last);
@@ -102,9 +102,9 @@ impl Check<'_> {
             });
         }
         let path = |log| self.log_dir().join(file_name::format(kind, log));
-        let parts = history.row.missing(self.recovered).into_iter();
+        let parts = history.range.missing(self.recovered).into_iter();
         let mut problems: Vec<_> = parts.map(|part| Error::corruption(part.why).at_path(path(part.log))).collect();
-        let lacking = history.row.lacks_steps(self.recovered, options_file::may_prepare(self.vfs(), self.dir));
+        let lacking = history.range.lacks_steps(self.recovered, options_file::may_prepare(self.vfs(), self.dir));
         problems.extend(lacking.map(|log| Error::corruption(LACKS_STEPS).at_path(path(log))));
         problems.extend(history.check_no_family_is_ahead(self.recovered, self.log_dir()).err());
         if let Some(path) = history.lost_from().map(path)

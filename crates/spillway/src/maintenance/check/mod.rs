@@ -336,7 +336,7 @@ impl Check<'_> {
     /// to the MANIFEST meanwhile; the report says so.
     fn check_manifest(&mut self, logs: &logs::FoundLogs) {
         let recovered = self.recovered;
-        self.report.take(logs.row.check_manifest(self.dir, recovered));
+        self.report.take(logs.range.check_manifest(self.dir, recovered));
         let path = manifest_path(self.dir, recovered.manifest);
         let largest = self.largest_family.0;
         if largest > recovered.max_family && !recovered.is_backups() {

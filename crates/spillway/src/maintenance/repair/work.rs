@@ -21,7 +21,7 @@ use crate::core::lost::Lost;
 use crate::core::open_options::OpenOptions;
 use crate::open::log_survey::{self, LogSurvey};
 use crate::open::replay::rocksdb_logs;
-use crate::open::replay::row::{self, LogPlaces};
+use crate::open::replay::wal_range::{self, LogPlaces};
 use crate::open::{options_file, restart};
 use crate::version::current::set_current;
 use crate::version::file_name::{self, FileType, numbers_in};
@@ -289,7 +289,7 @@ impl<'a> Repairing<'a> {
         let of_values = metas().flat_map(|meta| &meta.value_logs).map(|share| FileNumber(share.log.0 + 1));
         let next_file = of_values.fold(self.next_file, FileNumber::max);
         let largest_id = families.last().map_or(0, |family| family.id.0);
-        let row = if self.is_complete { old.and_then(|old| old.wal_range) } else { self.logs.row };
+        let range = if self.is_complete { old.and_then(|old| old.wal_range) } else { self.logs.range };
         let is_rocksdbs = self.is_rocksdbs();
         let copied = old.filter(|old| old.is_copy());
         // Tables of a copy can have been made under its original's id.
@@ -304,7 +304,7 @@ impl<'a> Repairing<'a> {
             min_log_to_keep: old.map_or(FileNumber(0), |old| old.min_log_to_keep),
             rocksdb_logs: old.map(|old| old.rocksdb_logs.clone()).unwrap_or_default(),
             log_ends: self.logs.ends.clone(),
-            wal_range: row,
+            wal_range: range,
             log_frontiers: old.filter(|_| self.is_complete).map(|old| old.log_frontiers).unwrap_or_default(),
             manifest_end: None,
             is_writers: !self.is_complete || old.is_none_or(|old| old.is_writers),
@@ -329,7 +329,7 @@ impl<'a> Repairing<'a> {
     }
 
     pub fn is_rocksdbs(&self) -> bool {
-        let by_logs = || self.logs.row.is_none() && has_rocksdb_logs(&**self.vfs, self.log_dir);
+        let by_logs = || self.logs.range.is_none() && has_rocksdb_logs(&**self.vfs, self.log_dir);
         self.old.recovered.as_ref().map_or_else(by_logs, |old| !old.fenced)
     }
 
@@ -424,7 +424,7 @@ impl Repairing<'_> {
     /// Keeps such files of this database, but for damaged ones, which are kept anyway.
     fn keep_logs(&self, kind: FileType, numbers: impl IntoIterator<Item = FileNumber>, lost: &Lost<'_>) -> Result<()> {
         let paths = numbers.into_iter().map(|number| self.log_dir.join(file_name::format(kind, number)));
-        let is_ours = |path: &PathBuf| !row::may_be_of_another(&**self.vfs, self.dir, path, self.own);
+        let is_ours = |path: &PathBuf| !wal_range::may_be_of_another(&**self.vfs, self.dir, path, self.own);
         let mut kept = paths.filter(|path| is_ours(path) && !self.logs.damaged.contains_key(path));
         kept.try_for_each(|path| lost.keep(&path).map(drop))
     }
@@ -449,7 +449,7 @@ fn check_log_dir(
 ) -> Result<Option<Doubt>> {
     let vfs = &*options.vfs;
     // Without a MANIFEST and logs of ours it may be RocksDB's. Where the place cannot be known, replay doubts.
-    if old.map_or(logs.row.is_none(), |old| !old.fenced) {
+    if old.map_or(logs.range.is_none(), |old| !old.fenced) {
         rocksdb_logs::check_place(vfs, dir, named_log_dir(&options.db).as_deref(), old)?;
     }
     let Some(found) = logs.found.as_ref().filter(|_| old.is_none_or(|old| old.fenced)) else { return Ok(None) };

@@ -244,7 +244,7 @@ fn disk(text: &mut Text, seen: &ObservedDisk) {
 
 fn logs(text: &mut Text, seen: &Observation) {
     let logs = &seen.logs;
-    text.single("spillway_live_logs", Gauge, "Logs that some family needs.", logs.live);
+    text.single("spillway_live_logs", Gauge, "WalFiles that some family needs.", logs.live);
     text.single("spillway_live_log_bytes", Gauge, "Bytes of those logs.", logs.live_bytes);
     text.single("spillway_log_limit_bytes", Gauge, "Bytes of logs at which families are flushed.", logs.limit_bytes);
     text.single("spillway_log_window_bytes", Gauge, "Bytes of the log prefaulted ahead of writers.", logs.window_bytes);

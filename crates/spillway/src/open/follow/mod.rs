@@ -79,7 +79,7 @@ impl Following for Follower {
     fn lag(&self) -> Result<Lag> {
         let (context, place) = (&self.core.context, self.place.lock());
         let dir = context.log_dir();
-        let needed = place.recovered.wal_range.map_or(FileNumber(0), |row| row.oldest);
+        let needed = place.recovered.wal_range.map_or(FileNumber(0), |range| range.oldest);
         let from = place.log.unwrap_or_default();
         let mut bytes = 0;
         for number in file_name::numbers_in(&*context.vfs, &dir, FileType::Log)?.range(from.log.max(needed)..) {

@@ -35,7 +35,7 @@ use crate::version::manifest::manifest_path;
 use crate::version::recover::Recovered;
 use doubts::{Doubting, Hole};
 use prepared::ReplayedPrepares;
-use row::FoundRange;
+use wal_range::FoundRange;
 
 mod doubts;
 pub(crate) mod ingests;
@@ -43,8 +43,8 @@ pub(crate) mod own_logs;
 pub(super) mod prepared;
 pub(crate) mod rocksdb_history;
 pub(crate) mod rocksdb_logs;
-pub(crate) mod rocksdb_row;
-pub(crate) mod row;
+pub(crate) mod rocksdb_range;
+pub(crate) mod wal_range;
 
 /// With more old logs of ours than this, an open flushes everything so the logs can be deleted. Each short-lived
 /// process leaves a log, and every later open replays it. Fewer are cheaper to replay than to flush.
@@ -150,7 +150,7 @@ impl<'a> LogReplay<'a> {
     pub fn run(mut self) -> Result<Replayed> {
         let rocksdb_logs = self.find_rocksdb_logs(self.recovered)?;
         // Logs of ours in RocksDB's directory are of a takeover that was cut off.
-        let own_logs = if self.recovered.fenced { self.find_row(self.recovered)? } else { FoundRange::default() };
+        let own_logs = if self.recovered.fenced { self.find_wal_range(self.recovered)? } else { FoundRange::default() };
         own_logs.check_manifest(&self.context.dir, self.recovered)?;
         self.replay_rocksdb_logs(&rocksdb_logs)?;
         if self.may_flush && !rocksdb_logs.is_empty() {

@@ -14,7 +14,7 @@ use wal::{
 
 use super::ingests::WantedShare;
 use super::prepared::ReplayedPrepares;
-use super::row::{self, FoundLog, FoundRange, LogPlaces, MissingLog};
+use super::wal_range::{self, FoundLog, FoundRange, LogPlaces, MissingLog};
 use super::{LogReplay, check_count};
 use crate::batch::BatchReader;
 use crate::log_files::logs::ReplayedLog;
@@ -40,10 +40,10 @@ impl LogReplay<'_> {
     ///
     /// # Errors
     /// `Corruption`: one is missing. `InvalidArgument`: it lies in another directory.
-    pub(super) fn find_row(&mut self, recovered: &Recovered) -> Result<FoundRange> {
+    pub(super) fn find_wal_range(&mut self, recovered: &Recovered) -> Result<FoundRange> {
         let (vfs, dir) = (&*self.context.vfs, self.context.log_dir());
         let salvages = self.salvages();
-        let mut found = row::find(vfs, &dir, self.database(), recovered.noted_logs(), |path, number| {
+        let mut found = wal_range::find(vfs, &dir, self.database(), recovered.noted_logs(), |path, number| {
             match wal::read_head(vfs, path, number) {
                 Err(error) if salvages && error.kind() == ErrorKind::Corruption => Ok(LogHead::default()),
                 head => head,
@@ -68,7 +68,7 @@ impl LogReplay<'_> {
             return Ok(found);
         }
         if !salvages {
-            return Err(row::refusal(&places, &found.missing));
+            return Err(wal_range::refusal(&places, &found.missing));
         }
         for log in &found.missing {
             note::warn!(error = %log.error(&dir), "salvage goes on without a log");
@@ -81,8 +81,8 @@ impl LogReplay<'_> {
         self.recovered.id()
     }
 
-    pub(super) fn replay_own_logs(&mut self, row: &FoundRange, log_ends: &[LogEnd]) -> Result<()> {
-        let (logs, mut missing) = (&row.logs, row.missing.iter().peekable());
+    pub(super) fn replay_own_logs(&mut self, range: &FoundRange, log_ends: &[LogEnd]) -> Result<()> {
+        let (logs, mut missing) = (&range.logs, range.missing.iter().peekable());
         // The end of the history, if before the last log.
         let mut ended: Option<Position> = None;
         let start = self.find_start(logs);
@@ -142,7 +142,7 @@ impl LogReplay<'_> {
 
     fn read_all_on(&mut self, log: &mut Option<Position>, applied: &mut SeqNo) -> Result<()> {
         (self.last_record, self.applied, self.skips_through) = (*applied, *applied, *applied);
-        let oldest = self.recovered.wal_range.map_or(FileNumber(0), |row| row.oldest);
+        let oldest = self.recovered.wal_range.map_or(FileNumber(0), |range| range.oldest);
         self.prepares.forget_before(oldest);
         if let Some(at) = log.filter(|at| at.log >= oldest) {
             let found = FoundLog { number: at.log, later: Frontiers::default() };
@@ -150,7 +150,7 @@ impl LogReplay<'_> {
                 return Ok(());
             }
         }
-        for found in self.find_row(self.recovered)?.logs {
+        for found in self.find_wal_range(self.recovered)?.logs {
             if log.is_none_or(|at| at.log < found.number) && !self.read_log_on(&found, None, log, applied)? {
                 break;
             }
@@ -213,7 +213,7 @@ impl LogReplay<'_> {
         let mut files = file_name::numbers_in(&*self.context.vfs, &dir, FileType::LargeBatch)?;
         let is_noted = |file: &FileNumber| self.logs.iter().any(|log| log.end.log == *file);
         let is_of_another = |file: &FileNumber| {
-            row::is_of_another(&*self.context.vfs, &self.path(FileType::LargeBatch, *file), self.database())
+            wal_range::is_of_another(&*self.context.vfs, &self.path(FileType::LargeBatch, *file), self.database())
         };
         files.retain(|file| !is_noted(file) && !is_of_another(file));
         for file in files {

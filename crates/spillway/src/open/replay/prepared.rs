@@ -8,7 +8,7 @@ use base::{Error, FileNumber, Result, SeqNo};
 use wal::{LogFile, Position, RECORD_HEADER_BYTES, RecordKind};
 
 use crate::batch::WriteBatch;
-use crate::log_files::logs::Logs;
+use crate::log_files::logs::WalFiles;
 use crate::log_files::prepared::{EndOfPrepared, RecoveredTransaction};
 use crate::records::two_phase_record::{encode_numbered_head, prepared_twice};
 
@@ -95,7 +95,7 @@ impl ReplayedPrepares {
     }
 
     /// Passes everything on to the logs of the open database.
-    pub fn hand_over(self, logs: &Logs) {
+    pub fn hand_over(self, logs: &WalFiles) {
         for (at, last) in self.ended.into_values() {
             logs.prepared.begin(at);
             logs.prepared.end(at, EndOfPrepared { last, log_end: 0 });

@@ -8,7 +8,7 @@ use base::{Error, FileNumber, Result, SeqNo};
 use vfs::{IoClass, Vfs};
 use wal::framed::{FramedEnd, FramedReader, FramedRecord};
 
-use super::rocksdb_row::RocksdbRow;
+use super::rocksdb_range::RocksdbRange;
 use crate::batch::BatchReader;
 use crate::records::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 use crate::version::file_name::{self, FileType};
@@ -24,7 +24,7 @@ pub(crate) struct RocksdbHistory {
     broken_in: Option<DamagedLog>,
     /// Salvage: a damaged log, until a batch goes on at `next`.
     pub(super) damaged: Option<DamagedLog>,
-    pub row: RocksdbRow,
+    pub range: RocksdbRange,
     /// Of each log, a number that its own, and those of later logs, are above: tables had it when the log was there.
     flushed_before: BTreeMap<FileNumber, SeqNo>,
 }
@@ -48,8 +48,8 @@ impl RocksdbHistory {
     pub fn admits(&mut self, log: FileNumber, first: SeqNo) -> bool {
         if let Some(broken_in) = self.broken_in.as_mut().filter(|_| self.next != Some(first)) {
             broken_in.is_proven = true;
-            self.row.note_damage(broken_in.number);
-            self.row.pass_over(log);
+            self.range.note_damage(broken_in.number);
+            self.range.pass_over(log);
             return false;
         }
         self.broken_in = None;
@@ -67,7 +67,7 @@ impl RocksdbHistory {
         let in_tables = self.flushed_before.range(..=log).next_back();
         let in_tables = in_tables.map(|(_, last)| SeqNo(last.0.saturating_add(1)));
         let Some(next) = self.next.max(in_tables).filter(|next| first < *next) else { return Ok(()) };
-        self.row.pass_over(log);
+        self.range.pass_over(log);
         let what = format!(
             "a batch in the log has number {first}, and the changes before it have those up to {}: the log, or one before it, \
              is another database's, or an old one in its place, as RocksDB's best_efforts_recovery leaves it; or RocksDB's write policies WritePrepared and WriteUnprepared number so, and their logs \
@@ -82,7 +82,7 @@ impl RocksdbHistory {
 
     /// Adds a record that counts, whose first change has the number `first`.
     pub fn add(&mut self, log: FileNumber, first: SeqNo, steps: &[RocksdbStep<'_>]) {
-        self.next = self.row.add(log, first, steps);
+        self.next = self.range.add(log, first, steps);
     }
 
     /// Reads a log whose changes are all in tables, for the transactions that it prepares, up to its end. Each record that can be
@@ -105,16 +105,16 @@ impl RocksdbHistory {
             let batch = BatchReader::new(&record.payload)?;
             // A flush in RocksDB put changes of a kind unknown here into tables.
             let steps = steps_of(&batch, true).map_err(|error| Error::corruption(error.message().to_owned()))?;
-            self.row.add_steps(log, batch.seq(), &steps);
+            self.range.add_steps(log, batch.seq(), &steps);
             visit(&record, &batch, steps)
         })?;
-        self.row.end(log, &reader, end, false);
+        self.range.end(log, &reader, end, false);
         let damaged = match end {
             FramedEnd::Damaged { offset } => Some(offset),
             _ => None,
         };
         if is_damaged || damaged.is_some() {
-            self.row.note_old_damage(log);
+            self.range.note_old_damage(log);
         }
         Ok(damaged)
     }
@@ -125,9 +125,9 @@ impl RocksdbHistory {
         let is_cut = is_proven || matches!(end, FramedEnd::Torn { .. });
         let breaks_off = is_cut && mode == WalRecoveryMode::PointInTime;
         let is_passed = is_cut && mode == WalRecoveryMode::SkipAnyCorruptedRecords;
-        self.row.end(log, reader, end, breaks_off || is_passed);
+        self.range.end(log, reader, end, breaks_off || is_passed);
         if is_proven {
-            self.row.note_damage(log);
+            self.range.note_damage(log);
         }
         let damaged = DamagedLog { number: log, is_proven };
         if breaks_off {

@@ -11,7 +11,7 @@ use wal::framed::FramedReader;
 use wal::{DatabaseId, FILE_HEADER_BYTES, KnownEnd, LogConfig, LogFile, Position};
 
 use super::rocksdb_history::{DamagedLog, RocksdbHistory, family_ahead_of};
-use super::{LogReplay, row};
+use super::{LogReplay, wal_range};
 use crate::batch::BatchReader;
 use crate::core::FamilyState;
 use crate::core::context::{is_same_dir, named_log_dir};
@@ -30,7 +30,7 @@ use crate::version::table_file::FileMeta;
 
 const DAMAGED: &str = "is damaged, and records are lost";
 
-/// What [`RocksdbRow::lacks_steps`](super::rocksdb_row::RocksdbRow::lacks_steps) tells of a log.
+/// What [`RocksdbRange::lacks_steps`](super::rocksdb_range::RocksdbRange::lacks_steps) tells of a log.
 pub(crate) const LACKS_STEPS: &str = "is damaged: a transaction may have been prepared there, or rolled back";
 
 /// Makes sure that RocksDB's logs from the oldest needed one on are where this reads them, and are those of the database in `dir`.
@@ -78,7 +78,7 @@ pub(crate) fn check_place<'a>(
         let is_unproven = (!is_last && !is_named).then(|| "names none of them, nor that directory".to_owned());
         let sign = sign_of_copy(vfs, dir, needed, &found, is_original, is_last)?.or(is_unproven);
         if let Some(sign) = sign.filter(|_| has_logs) {
-            return Err(row::of_original(dir, here, &sign));
+            return Err(wal_range::of_original(dir, here, &sign));
         }
         check_no_originals(vfs, dir, here, recovered)?;
     }
@@ -180,7 +180,7 @@ fn check_no_originals(vfs: &dyn Vfs, dir: &Path, here: &Path, recovered: Option<
         let name = file_name::format(FileType::Log, number);
         let head = wal::read_head(vfs, &here.join(&name), number).unwrap_or_default();
         if head.database == own && head.manifest.is_some() {
-            return Err(row::of_original(dir, here, &format!("has the id of the database that wrote {name}")));
+            return Err(wal_range::of_original(dir, here, &format!("has the id of the database that wrote {name}")));
         }
     }
     Ok(())
@@ -216,10 +216,10 @@ fn check_none_elsewhere(
     };
     for number in there {
         if found.is_empty() && may_be_copy {
-            return Err(row::of_original(here, other, "has no file IDENTITY"));
+            return Err(wal_range::of_original(here, other, "has no file IDENTITY"));
         }
         if found.is_empty() {
-            return Err(row::elsewhere(here, other, number, "*.log"));
+            return Err(wal_range::elsewhere(here, other, number, "*.log"));
         }
         if !own.contains(&number) || is_copied(vfs, here, other, number)? {
             continue;
@@ -314,15 +314,15 @@ impl LogReplay<'_> {
         }
         let may_prepare = options_file::may_prepare(&*self.context.vfs, &self.context.dir);
         // A reader beside a writer, where logs come and go, reads again.
-        for part in history.row.missing(self.recovered) {
+        for part in history.range.missing(self.recovered) {
             let why = format!("{} {}", file_name::format(FileType::RocksLog, part.log), part.why);
             self.doubting().families_of(part.families.iter(), &why);
             // Families that do not need the log may have had a part in a transaction that was prepared there.
-            if history.row.may_have_steps(may_prepare) {
+            if history.range.may_have_steps(may_prepare) {
                 self.doubting().add(Doubt::of_prepared(why));
             }
         }
-        if let Some(log) = history.row.lacks_steps(self.recovered, may_prepare) {
+        if let Some(log) = history.range.lacks_steps(self.recovered, may_prepare) {
             let name = file_name::format(FileType::RocksLog, log);
             self.doubting().add(Doubt::of_prepared(format!("{name} {LACKS_STEPS}")));
         }
@@ -344,7 +344,7 @@ impl LogReplay<'_> {
     fn end_damage(&mut self, history: &mut RocksdbHistory, first: SeqNo) {
         let Some(damaged) = history.damaged.take() else { return };
         if history.next != Some(first) {
-            history.row.note_damage(damaged.number);
+            history.range.note_damage(damaged.number);
             self.hole_at = self.hole_at.max(Some(Position { log: damaged.number, offset: u64::MAX }));
             self.doubt_log(damaged.number, DAMAGED);
         }
@@ -382,8 +382,8 @@ impl LogReplay<'_> {
             if record.follows_damage {
                 history.damaged = Some(DamagedLog { number, is_proven: true });
                 self.hole_at = Some(at);
-                history.row.pass_over(number);
-                history.row.note_damage(number);
+                history.range.pass_over(number);
+                history.range.note_damage(number);
             }
             if !may_go_back && let Err(error) = history.check_numbers(number, batch.seq()) {
                 // Under another write policy each batch begins behind the start of the last one. A part of a log that is out of place
@@ -440,7 +440,7 @@ impl LogReplay<'_> {
                     if self.hole_at.is_some() && prepare.as_ref().map(|prepare| prepare.at) < self.hole_at {
                         self.doubt_log(at.log, "commits a transaction that a lost part of the logs may have prepared");
                     }
-                    // Without its prepare, the transaction is in tables, or a part of the row is missing.
+                    // Without its prepare, the transaction is in tables, or a part of the range is missing.
                     if let Some(prepare) = prepare {
                         next = self.apply_rocksdb_batch(prepare.batch.iter(), next, at.log)?;
                     }

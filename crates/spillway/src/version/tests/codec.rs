@@ -61,7 +61,7 @@ fn value_logs(random: &mut Random) -> Vec<ValueLog> {
     numbers.into_iter().map(|number| ValueLog { log: FileNumber(number), bytes: wide(random) }).collect()
 }
 
-fn row(random: &mut Random) -> WalRange {
+fn range(random: &mut Random) -> WalRange {
     let (a, b) = (FileNumber(wide(random)), FileNumber(wide(random)));
     if random.chance(2) { WalRange::none_through(a) } else { WalRange { oldest: a.min(b), newest: Some(a.max(b)) } }
 }
@@ -107,7 +107,7 @@ pub(super) fn random_edit(random: &mut Random) -> VersionEdit {
             last_seq: seq(r),
             on_disk: r.chance(2),
         }),
-        wal_range: maybe(random, row),
+        wal_range: maybe(random, range),
         log_frontiers: maybe(random, frontiers),
         log_dir: maybe(random, text),
         home: maybe(random, text),

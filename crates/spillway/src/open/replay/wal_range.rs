@@ -75,7 +75,7 @@ pub(crate) fn find(
     noted: NotedLogs,
     mut read_head: impl FnMut(&Path, FileNumber) -> Result<LogHead>,
 ) -> Result<FoundRange> {
-    let oldest = noted.row.map_or(FileNumber(0), |row| row.oldest);
+    let oldest = noted.range.map_or(FileNumber(0), |range| range.oldest);
     let mut numbers = file_name::numbers_in(vfs, dir, FileType::Log)?;
     numbers.retain(|number| *number >= oldest);
     let (mut heads, mut others) = (BTreeMap::new(), BTreeMap::new());
@@ -91,7 +91,7 @@ pub(crate) fn find(
     let mut missing: BTreeMap<_, _> = of_copies.iter().map(|number| (*number, None)).collect();
     let (mut known, mut manifest, mut unnoted) = (noted.frontiers, None, None);
     let mut logs = Vec::with_capacity(numbers.len());
-    let named = noted.row.and_then(|row| row.newest.map(|newest| vec![row.oldest, newest])).unwrap_or_default();
+    let named = noted.range.and_then(|range| range.newest.map(|newest| vec![range.oldest, newest])).unwrap_or_default();
     let mut before = None;
     for (number, head) in heads.into_iter().rev() {
         if before.is_some_and(|before| number > before) {
@@ -301,7 +301,7 @@ impl LogPlaces {
         Ok(LogPlaces { here: here.to_owned(), others, is_of_others, original })
     }
 
-    /// A copy has its original's database id, and must neither replay nor delete the original's logs, those below the row included.
+    /// A copy has its original's database id, and must neither replay nor delete the original's logs, those below the range included.
     ///
     /// # Errors
     /// `InvalidArgument`: such a log is here, or the original of copied files has its logs here. As reading the directory.

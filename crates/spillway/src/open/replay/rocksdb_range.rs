@@ -1,4 +1,4 @@
-//! RocksDB's logs as a row, and its missing parts by the MANIFEST and by the numbers of the changes.
+//! RocksDB's logs as a range, and its missing parts by the MANIFEST and by the numbers of the changes.
 //!
 //! A number between two logs may have gone to no log (`disableWAL`). These facts prove more:
 //! - The MANIFEST names a log only once it was begun. RocksDB begins the next log only when the last one has changes, and keeps
@@ -17,7 +17,7 @@ use crate::version::recover::Recovered;
 
 /// What was read of RocksDB's logs, ascending.
 #[derive(Default)]
-pub(crate) struct RocksdbRow {
+pub(crate) struct RocksdbRange {
     logs: BTreeMap<FileNumber, ReadLog>,
     /// The number of changes of each prepare without an end, by name.
     prepared: BTreeMap<Vec<u8>, u64>,
@@ -53,7 +53,7 @@ struct ReadLog {
     is_torn: bool,
 }
 
-/// A part of the row that is missing.
+/// A part of the range that is missing.
 pub(crate) struct MissingPart {
     /// The log that it lies in, or the one before it.
     pub log: FileNumber,
@@ -62,7 +62,7 @@ pub(crate) struct MissingPart {
     pub why: String,
 }
 
-impl RocksdbRow {
+impl RocksdbRange {
     /// Adds a record whose first change has the number `first`. Returns the number behind the last one; `None`: not known.
     pub fn add(&mut self, log: FileNumber, first: SeqNo, steps: &[RocksdbStep<'_>]) -> Option<SeqNo> {
         let next = self.add_steps(log, first, steps);
@@ -438,14 +438,14 @@ mod tests {
     use crate::version::table_file::FileMeta;
 
     /// Each record: its log, its first number, and the count of its changes.
-    fn row(records: &[(u64, u64, u32)]) -> RocksdbRow {
-        let mut row = RocksdbRow::default();
+    fn range(records: &[(u64, u64, u32)]) -> RocksdbRange {
+        let mut range = RocksdbRange::default();
         for (log, first, count) in records {
             let changes = RocksdbStep::Changes(BatchReader::of_changes(SeqNo::ZERO, *count, &[]));
-            row.add(FileNumber(*log), SeqNo(*first), &[changes]);
-            row.logs.entry(FileNumber(*log)).or_default().end = 100;
+            range.add(FileNumber(*log), SeqNo(*first), &[changes]);
+            range.logs.entry(FileNumber(*log)).or_default().end = 100;
         }
-        row
+        range
     }
 
     fn family(id: u32, log_number: u64) -> RecoveredFamily {
@@ -458,7 +458,7 @@ mod tests {
         rocksdb_logs.flushed.extend(flushes.iter().map(|(smallest, largest)| (SeqNo(*smallest), SeqNo(*largest))));
         let families = vec![family(0, 10), family(1, 4)];
         let recovered = Recovered { families, max_family: 1, rocksdb_logs, ..recovered.clone() };
-        row(records).missing(&recovered).into_iter().map(|part| (part.log.0, part.families)).collect()
+        range(records).missing(&recovered).into_iter().map(|part| (part.log.0, part.families)).collect()
     }
 
     const GAP: [(u64, u64, u32); 3] = [(4, 1, 2), (4, 3, 1), (10, 9, 1)];
@@ -483,7 +483,7 @@ mod tests {
             let mut recovered = Recovered { manifest: FileNumber(manifest), ..Recovered::default() };
             recovered.families = vec![family(0, 10), family(1, 4)];
             recovered.rocksdb_logs.unnumbered = FileNumber(table);
-            let missing = row(&GAP).missing(&Recovered { max_family: 1, ..recovered });
+            let missing = range(&GAP).missing(&Recovered { max_family: 1, ..recovered });
             missing.len()
         };
         assert_eq!((made(13, 12), made(13, 9), made(5, 12)), (0, 1, 1));
@@ -503,7 +503,7 @@ mod tests {
 
     #[test]
     fn logs_behind_a_backup_have_no_gap() {
-        let gap = |last, records: &[(u64, u64, u32)]| row(records).first_gap(SeqNo(last)).map(|log| log.0);
+        let gap = |last, records: &[(u64, u64, u32)]| range(records).first_gap(SeqNo(last)).map(|log| log.0);
         assert_eq!(gap(2, &[(4, 1, 2), (4, 3, 1), (10, 4, 1)]), None, "the first may be older");
         assert_eq!(gap(0, &[(4, 1, 2), (10, 4, 1)]), Some(10));
         assert_eq!(gap(0, &[(4, 1, 1), (4, 3, 1), (10, 4, 1)]), Some(4));

@@ -9,7 +9,7 @@ use crate::rollover::roll::Wal;
 
 impl Wal {
     /// Sets the memtables' recovery watermark to `last` and wakes upkeep. Everything through `last` is visible; later
-    /// records are at `at` in the WAL or beyond. Called for a [taken](crate::log_files::logs::Logs::takes_mark) mark.
+    /// records are at `at` in the WAL or beyond. Called for a [taken](crate::log_files::logs::WalFiles::takes_mark) mark.
     #[cold]
     pub(crate) fn pass_mark(&self, last: SeqNo, at: Position) {
         self.core.upkeep.raise_again();
