@@ -203,6 +203,39 @@ fn after_a_salvage_the_default_mode_opens() {
     }
 }
 
+/// Only the log behind it names a log; the end of one that was replayed stands in the MANIFEST, too.
+#[test]
+fn an_empty_log_that_is_gone_is_no_loss_and_hides_none() {
+    let mut vfs = MemoryVfs::new(11);
+    let live = |vfs: &Arc<MemoryVfs>, key: &str, sync| -> Result<Arc<MemoryVfs>> {
+        let db = Db::open("/db", &options(vfs))?;
+        db.put(&db.default_family(), key.as_bytes(), b"v", &WriteOptions { sync, ..WriteOptions::default() })?;
+        Ok(vfs.crash_clone(3, CrashPolicy::NothingUnsyncedKept))
+    };
+    for (key, sync) in [("a", true), ("b", true), ("c", true), ("d", false), ("e", false), ("f", true)] {
+        vfs = live(&vfs, key, sync).unwrap();
+    }
+    let logs = files(&vfs, "/db", ".splog");
+    assert_eq!(logs.len(), 6);
+    let without = |gone: &[usize]| {
+        let vfs = vfs.crash_clone(1, CrashPolicy::AllKept);
+        gone.iter().for_each(|log| vfs.remove_file(&logs[*log]).unwrap());
+        vfs
+    };
+    let mut found = without(&[3]);
+    for key in ["g", "h", "i"] {
+        found = live(&found, key, true).unwrap_or_else(|error| panic!("{key}: {error}"));
+    }
+    let copied = Db::open("/db", &options(&found)).unwrap();
+    copied.checkpoint("/copy").unwrap();
+    let copy = Db::open("/copy", &options(&found)).unwrap();
+    for key in ["a", "b", "c", "f", "g", "h", "i"] {
+        assert!(has(&copied, key) && has(&copy, key), "{key}");
+    }
+    assert_eq!(kind_of(Db::open("/db", &options(&without(&[2, 3])))), ErrorKind::Corruption, "c is lost");
+    assert_eq!(kind_of(Db::open("/db", &options(&without(&[2, 3, 4])))), ErrorKind::Corruption);
+}
+
 #[test]
 fn many_short_lives_leave_few_logs() {
     let vfs = MemoryVfs::new(8);

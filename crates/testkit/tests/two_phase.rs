@@ -196,6 +196,39 @@ fn crash_everywhere(profile: &str) {
     }
 }
 
+/// Memtables in files say where replay begins: not behind a prepare (P1), from the moment when they are sealed.
+#[test]
+fn a_kill_in_a_flush_keeps_what_is_prepared() {
+    for profile in ["converted", "referring"] {
+        let with_one_family = |vfs: &Arc<MemoryVfs>| {
+            let options = profile::by_name(profile).unwrap().open_options(vfs.clone(), [""; 0]);
+            Opened::with(&options, Duration::ZERO)
+        };
+        let flushed_from = |vfs: &Arc<MemoryVfs>| -> Result<u64> {
+            let opened = with_one_family(vfs)?;
+            let mut transaction = opened.begin();
+            transaction.write(&opened.db, &opened.family_of(0), set(b"key", b"1"), Track::Tracked)?;
+            transaction.set_name(&opened.db, b"7")?;
+            transaction.prepare(&opened.db, &synced(true))?;
+            opened.db.put(&opened.family_of(0), b"another", b"1", &synced(true))?;
+            let from = vfs.operations();
+            opened.db.flush(&[&opened.family_of(0)])?;
+            Ok(from)
+        };
+        let whole = MemoryVfs::new(1);
+        let from = flushed_from(&whole).unwrap();
+        assert!(whole.operations() > from + 4, "{profile}: a flush makes calls");
+        for operation in from..whole.operations() {
+            let vfs = MemoryVfs::new(1);
+            vfs.crash_at(operation, operation, CrashPolicy::ProcessKilled);
+            let _killed = flushed_from(&vfs);
+            let opened = with_one_family(&vfs.take_crash_image().unwrap()).unwrap();
+            let names: Vec<_> = opened.pool.take_all().iter().map(name_of).collect();
+            assert_eq!(names, [7], "{profile}, killed at {operation}");
+        }
+    }
+}
+
 /// A directory of RocksDB 11.8.1 with transactions that were prepared before and after flushes, ended and not.
 fn rocksdbs() -> Arc<MemoryVfs> {
     let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/fixtures/db-prepared"));

@@ -350,7 +350,7 @@ impl Committer {
             flushable.entries.iter().for_each(|entry| entry.set_numbers(given));
             // The sealed memtable holds no number above `before`.
             let SeqRange { before, last, .. } = *given;
-            staged.install(&flushable.family, &MemtableBoundary { before, last, logged_through, next_record: None });
+            staged.install(&flushable.family, &MemtableBoundary { before, last, logged_through, replay_from: None });
         }
     }
 

@@ -1,6 +1,7 @@
 //! The live WAL range: logs still needed by a family, and released logs not yet deleted. Keeps Q3 and V3: a log is
 //! deleted only after the MANIFEST durably records it as unneeded. Recovery thus tells a deleted log from a lost one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::{FileNumber, SeqNo};
@@ -15,8 +16,6 @@ pub(crate) struct LiveLog {
     pub bytes: u64,
     /// The last number in it; `None` for the current log.
     pub last_seq: Option<SeqNo>,
-    /// End found by recovery, for a log of an earlier process.
-    pub recovered_end: Option<LogEnd>,
 }
 
 impl LiveLog {
@@ -55,6 +54,8 @@ pub(crate) struct LiveRange {
     logs: Vec<LiveLog>,
     /// Not needed, but not yet recorded as such in the MANIFEST. In the same order.
     released: Vec<LiveLog>,
+    /// Ends that recoveries found, of logs that may be gone too.
+    recovered_ends: BTreeMap<FileNumber, LogEnd>,
     /// The live range recorded in the MANIFEST.
     noted: Option<WalRange>,
     /// The last log used, needed or not; 0 before the first.
@@ -62,6 +63,17 @@ pub(crate) struct LiveRange {
 }
 
 impl LiveRange {
+    /// Notes the end of a log that recovery found.
+    pub fn note_end(&mut self, end: LogEnd) {
+        self.recovered_ends.insert(end.log, end);
+    }
+
+    /// The ends that recovery found, of the logs in the live range.
+    pub fn recovered_ends(&self) -> Vec<LogEnd> {
+        let oldest = self.range_after(Need::default()).oldest;
+        self.recovered_ends.range(oldest..).map(|(_, end)| *end).collect()
+    }
+
     /// Notes the live range recorded by the previous process.
     pub fn note_earlier(&mut self, range: WalRange) {
         self.last = self.last.max(range.last());
@@ -83,8 +95,7 @@ impl LiveRange {
 
     /// Marks the logs of earlier processes as synced.
     pub fn note_left_synced(&mut self) {
-        let ends = self.logs.iter_mut().filter_map(|log| log.recovered_end.as_mut());
-        ends.for_each(|end| end.on_disk = true);
+        self.recovered_ends.values_mut().for_each(|end| end.on_disk = true);
     }
 
     /// Adds a large batch's log; the current log commits it.
@@ -151,12 +162,7 @@ mod tests {
 
     fn log(file_type: FileType, number: u64, last_seq: Option<u64>) -> LiveLog {
         let lives = LogLives::new(MemoryVfs::new(1), "/db".into(), PurgeQueue::new());
-        LiveLog {
-            life: lives.of(file_type, FileNumber(number)),
-            bytes: 0,
-            last_seq: last_seq.map(SeqNo),
-            recovered_end: None,
-        }
+        LiveLog { life: lives.of(file_type, FileNumber(number)), bytes: 0, last_seq: last_seq.map(SeqNo) }
     }
 
     fn range(oldest: u64, newest: u64) -> WalRange {

@@ -341,28 +341,34 @@ impl WalFiles {
     /// Notes the live range and the frontiers recorded by an earlier process. Called before any log is noted.
     pub fn note_earlier(&self, noted: &NotedLogs) {
         let synced = WalRange::none_through(noted.frontiers.synced.log);
-        noted.range.into_iter().chain([synced]).for_each(|range| self.live.lock().note_earlier(range));
+        let mut live = self.live.lock();
+        noted.range.into_iter().chain([synced]).for_each(|range| live.note_earlier(range));
+        noted.in_tables().for_each(|end| live.note_end(*end)); // their logs may be gone, and later ones name them
+        drop(live);
         self.sync.lock().known = noted.frontiers;
     }
 
     /// Notes a log of an earlier process. Called oldest first.
     pub fn note_recovered(&self, replayed: &ReplayedLog) {
         let ReplayedLog { file_type, end, bytes, is_end_known } = *replayed;
-        let mut log = self.live_log(file_type, end.log, bytes, Some(end.last_seq));
-        log.recovered_end = Some(end).filter(|_| file_type == FileType::Log && is_end_known);
-        self.live.lock().push_recovered(log);
+        let log = self.live_log(file_type, end.log, bytes, Some(end.last_seq));
+        let mut live = self.live.lock();
+        live.push_recovered(log);
+        if file_type == FileType::Log && is_end_known {
+            live.note_end(end);
+        }
     }
 
     fn live_log(&self, file_type: FileType, number: FileNumber, bytes: u64, last_seq: Option<SeqNo>) -> LiveLog {
         let life = self.setup.lives.of(file_type, number);
         life.need();
         life.note_bytes(bytes);
-        LiveLog { life, bytes, last_seq, recovered_end: None }
+        LiveLog { life, bytes, last_seq }
     }
 
-    /// Ends found by recovery, for the logs still needed.
+    /// Ends found by recovery, in the live range.
     pub fn recovered_ends(&self) -> Vec<LogEnd> {
-        self.live.lock().iter().filter_map(|log| log.recovered_end).collect()
+        self.live.lock().recovered_ends()
     }
 
     /// Releases the logs ending at or below `needed_after`: every family has flushed through it (Q3, F2), and no prepared

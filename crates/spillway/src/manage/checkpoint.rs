@@ -156,7 +156,7 @@ impl Copier<'_> {
         }
         drop(manifest);
         log_ends.iter_mut().for_each(|end| end.on_disk = true); // synced with the current log's end
-        log_ends.retain(|end| pins.iter().any(|(pinned, _)| *pinned == end.log));
+        log_ends.retain(|end| end.is_all_in_tables() || pins.iter().any(|(pinned, _)| *pinned == end.log));
         let at = pins.iter().position(|(pinned, _)| current.as_ref().is_some_and(|log| *pinned == log.number()));
         let life = at.map(|at| pins.split_off(at)).and_then(|of_current| of_current.into_iter().next());
         // An empty log marks older logs as unneeded by recovery; they may be kept for their values.
@@ -165,7 +165,7 @@ impl Copier<'_> {
         if let Some((log, _, end_offset)) = current {
             log_ends.push(LogEnd { log, end_offset, last_seq: snapshot.last_seq, on_disk: true });
         }
-        snapshot.wal_range = row_of(&pins, current.as_ref().map(|(number, ..)| *number));
+        snapshot.wal_range = range_of(&pins, current.as_ref().map(|(number, ..)| *number));
         snapshot.log_frontiers = None; // the ends tell
         (snapshot.log_dir, snapshot.home) = Default::default(); // logs are copied beside the tables
         pins.extend(late);
@@ -260,7 +260,7 @@ impl Copier<'_> {
 }
 
 /// The live WAL range of the older logs, oldest first, and the current one. `None` without logs.
-fn row_of(older: &[(FileNumber, Arc<LogLife>)], current: Option<FileNumber>) -> Option<WalRange> {
+fn range_of(older: &[(FileNumber, Arc<LogLife>)], current: Option<FileNumber>) -> Option<WalRange> {
     let older = older.iter().filter(|(_, life)| life.file().file_type == FileType::Log).map(|(number, _)| *number);
     let mut range = older.chain(current);
     let oldest = range.next()?;

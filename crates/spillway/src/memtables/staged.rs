@@ -35,8 +35,9 @@ pub(crate) struct MemtableBoundary {
     pub last: SeqNo,
     /// WAL position behind every write numbered so far.
     pub logged_through: LogPosition,
-    /// WAL position of the new memtable's first record, if known.
-    pub next_record: Option<Position>,
+    /// Where replay begins that has the old memtable, if known: no later than the new one's first record, nor than a
+    /// prepare that it needs (P1).
+    pub replay_from: Option<Position>,
 }
 
 impl Staged {
@@ -71,7 +72,7 @@ impl Staged {
     pub fn install(&mut self, family: &Family, boundary: &MemtableBoundary) {
         if !self.keeps_mutable() {
             self.next.mutable.begin_after(boundary.last);
-            self.present.mutable.seal_at(boundary.before, boundary.logged_through, boundary.next_record);
+            self.present.mutable.seal_at(boundary.before, boundary.logged_through, boundary.replay_from);
             family.set_mutable(&self.next.mutable);
         }
         if let Some(handle) = self.handle.take() {

@@ -134,7 +134,8 @@ impl Memtables {
     /// The boundary of memtables switched now: writes up to the last number may be in the old ones, later ones are not.
     fn boundary(&self, commit: &CommitState) -> MemtableBoundary {
         let (last, logged_through) = (commit.last_seq, self.core.pipeline.entered_log());
-        MemtableBoundary { before: last, last, logged_through, next_record: Some(self.core.next_record(commit)) }
+        let replay_from = self.core.logs.prepared.replay_from(last, self.core.next_record(commit));
+        MemtableBoundary { before: last, last, logged_through, replay_from: Some(replay_from) }
     }
 
     /// Seals the mutable memtables of all families at one number, and returns it: all writes up to it are in the queues,

@@ -130,7 +130,7 @@ pub struct QueuedMemtable {
     largest_seq: AtomicU64,
     logged_through: AtomicU64,
     /// WAL position of the next memtable's first record, packed. 0 while mutable, or if the position is unknown.
-    followed_at: AtomicU64,
+    replay_from: AtomicU64,
     /// Held while inserting; `None` if writers may insert concurrently.
     inserting: Option<Mutex<()>>,
     /// WALs with values kept out of the memtable; `None` if all values are in it.
@@ -152,7 +152,7 @@ impl QueuedMemtable {
             created_at: AtomicU64::new(0),
             largest_seq: AtomicU64::new(MUTABLE),
             logged_through: AtomicU64::new(0),
-            followed_at: AtomicU64::new(0),
+            replay_from: AtomicU64::new(0),
             inserting: (!concurrent).then(Mutex::default),
             value_logs: value_logs.map(Arc::new),
         })
@@ -270,10 +270,10 @@ impl QueuedMemtable {
     }
 
     /// Seals the memtable at `largest`. Writes at or below may still be inserting, until the visible number reaches
-    /// `largest`. `logged_through` is the present end of the WAL, `next_record` the start of the next memtable's
-    /// records. A repeated call must pass the same values.
-    pub(crate) fn seal_at(&self, largest: SeqNo, logged_through: LogPosition, next_record: Option<Position>) {
-        self.followed_at.store(next_record.and_then(watermark::pack).unwrap_or(0), Ordering::Relaxed);
+    /// `largest`. `logged_through` is the present end of the WAL; a replay that has this memtable begins at
+    /// `replay_from`. A repeated call must pass the same values.
+    pub(crate) fn seal_at(&self, largest: SeqNo, logged_through: LogPosition, replay_from: Option<Position>) {
+        self.replay_from.store(replay_from.and_then(watermark::pack).unwrap_or(0), Ordering::Relaxed);
         self.logged_through.store(logged_through, Ordering::Release);
         let before = self.largest_seq.swap(largest.0, Ordering::AcqRel);
         assert!(before == MUTABLE || before == largest.0, "a memtable is sealed once");
@@ -378,9 +378,9 @@ impl Flushable for QueuedMemtable {
     }
 
     fn mark_complete(&self, visible: SeqNo) {
-        let followed_at = self.followed_at.load(Ordering::Relaxed);
-        if let Some(largest) = self.largest_seq().filter(|largest| *largest <= visible && followed_at != 0) {
-            self.memtable().mark(largest, followed_at);
+        let replay_from = self.replay_from.load(Ordering::Relaxed);
+        if let Some(largest) = self.largest_seq().filter(|largest| *largest <= visible && replay_from != 0) {
+            self.memtable().mark(largest, replay_from);
         }
     }
 }

@@ -110,7 +110,7 @@ mod tests {
     fn install_in(family: &mut FamilyState, next: Option<&Arc<QueuedMemtable>>, n: u64) {
         let (before, last) = (SeqNo(n), SeqNo(n));
         let mut staged = Staged::new(family, std::iter::empty(), next);
-        staged.install(&family.family, &MemtableBoundary { before, last, logged_through: 0, next_record: None });
+        staged.install(&family.family, &MemtableBoundary { before, last, logged_through: 0, replay_from: None });
         staged.follow(family);
     }
 

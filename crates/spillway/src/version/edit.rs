@@ -75,8 +75,15 @@ pub struct NotedLogs {
     pub sessions: Vec<Session>,
     /// The MANIFEST's number, as its logs note it; `None`: a backup's.
     pub manifest: Option<FileNumber>,
-    /// Logs of which all is in tables: nobody misses them.
-    pub in_tables: Vec<FileNumber>,
+    /// Ends of logs that a recovery found. One of which all is in tables is missed by nobody; the others were there.
+    pub ends: Vec<LogEnd>,
+}
+
+impl NotedLogs {
+    /// Logs of which all is in tables, or which have no records.
+    pub fn in_tables(&self) -> impl Iterator<Item = &LogEnd> {
+        self.ends.iter().filter(|end| end.is_all_in_tables())
+    }
 }
 
 /// One change. A field that is `None` or empty leaves the state as it is. Some fields hold for the whole database,

@@ -375,16 +375,20 @@ impl Recovered {
         self.log_dir.as_deref() == Some(LOG_DIR_OF_COPY)
     }
 
-    /// What the MANIFEST knows of our logs.
     /// The session that made the log or large batch `number`; 0: not known.
     pub(crate) fn session_of(&self, number: FileNumber) -> u32 {
         session::of_log(&self.sessions, number).unwrap_or_default()
     }
 
+    /// What the MANIFEST knows of our logs.
     pub(crate) fn noted_logs(&self) -> NotedLogs {
-        let (sessions, manifest) = (self.sessions.clone(), self.noted_by_logs());
-        let in_tables = self.log_ends.iter().filter(|end| end.is_all_in_tables()).map(|end| end.log).collect();
-        NotedLogs { range: self.wal_range, frontiers: self.log_frontiers, sessions, manifest, in_tables }
+        NotedLogs {
+            range: self.wal_range,
+            frontiers: self.log_frontiers,
+            sessions: self.sessions.clone(),
+            manifest: self.noted_by_logs(),
+            ends: self.log_ends.clone(),
+        }
     }
 
     /// No log of ours is needed any more, and none is missed.

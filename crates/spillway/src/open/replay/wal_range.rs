@@ -75,6 +75,7 @@ pub(crate) fn find(
     noted: NotedLogs,
     mut read_head: impl FnMut(&Path, FileNumber) -> Result<LogHead>,
 ) -> Result<FoundRange> {
+    let in_tables: BTreeSet<_> = noted.in_tables().map(|end| end.log).collect();
     let oldest = noted.range.map_or(FileNumber(0), |range| range.oldest);
     let mut numbers = file_name::numbers_in(vfs, dir, FileType::Log)?;
     numbers.retain(|number| *number >= oldest);
@@ -99,7 +100,7 @@ pub(crate) fn find(
         }
         let is_used = before == Some(number) || named.contains(&number);
         // One that nothing names may be anybody's. One of which nothing is read may be anything.
-        let head = if noted.in_tables.contains(&number) { head.unwrap_or_default() } else { head? };
+        let head = if in_tables.contains(&number) { head.unwrap_or_default() } else { head? };
         before = head.predecessor;
         // A log's header is synced before anything names the log.
         let header = if is_used { Position { log: number, offset: FILE_HEADER_BYTES } } else { Position::default() };
@@ -112,13 +113,14 @@ pub(crate) fn find(
         }
     }
     logs.reverse();
-    let synced = Some(noted.frontiers.synced.log).filter(|log| log.0 > 0 && *log >= oldest);
-    for named in named.into_iter().chain(synced) {
-        if !numbers.contains(&named) {
+    // One that is in tables may be gone with the name of the log before it; the end of that one is noted, too.
+    let synced = Some(noted.frontiers.synced.log).filter(|log| log.0 > 0);
+    for named in named.into_iter().chain(synced).chain(noted.ends.iter().map(|end| end.log)) {
+        if named >= oldest && !numbers.contains(&named) {
             missing.entry(named).or_insert(None);
         }
     }
-    let missing = missing.into_iter().filter(|(number, _)| !noted.in_tables.contains(number));
+    let missing = missing.into_iter().filter(|(number, _)| !in_tables.contains(number));
     let in_place = |number| match others.get(&number) {
         Some(database) => Some(InItsPlace::OfDatabase(*database)),
         None => of_copies.contains(&number).then_some(InItsPlace::OfCopy),
