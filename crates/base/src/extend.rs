@@ -113,7 +113,8 @@ pub trait PrefixExtractor: Send + Sync {
     fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]>;
 }
 
-/// `fixed:N` (exactly the first N bytes; shorter keys are out of domain) and `capped:N` (at most the first N bytes).
+/// `fixed:N` (exactly the first N bytes; shorter keys are out of domain), `capped:N` (at most the first N bytes) and
+/// `rocksdb.Noop` (the whole key).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuiltinPrefix {
@@ -121,11 +122,18 @@ pub enum BuiltinPrefix {
     Fixed(usize),
     /// The first bytes, at most so many.
     Capped(usize),
+    /// The whole key.
+    Noop,
 }
 
 impl BuiltinPrefix {
-    /// Reads RocksDB's spellings: `fixed:8`, `rocksdb.FixedPrefix.8`, `capped:8`, `rocksdb.CappedPrefix.8`.
+    const NOOP: &str = "rocksdb.Noop";
+
+    /// Reads RocksDB's spellings: `fixed:8`, `rocksdb.FixedPrefix.8`, `capped:8`, `rocksdb.CappedPrefix.8`, `rocksdb.Noop`.
     pub fn parse(text: &str) -> Option<BuiltinPrefix> {
+        if text == Self::NOOP {
+            return Some(BuiltinPrefix::Noop);
+        }
         let number = |prefix: &str| text.strip_prefix(prefix).and_then(|n| n.parse().ok());
         if let Some(len) = number("fixed:").or_else(|| number("rocksdb.FixedPrefix.")) {
             return Some(BuiltinPrefix::Fixed(len));
@@ -140,6 +148,7 @@ impl PrefixExtractor for BuiltinPrefix {
         match self {
             BuiltinPrefix::Fixed(len) => format!("rocksdb.FixedPrefix.{len}"),
             BuiltinPrefix::Capped(len) => format!("rocksdb.CappedPrefix.{len}"),
+            BuiltinPrefix::Noop => Self::NOOP.to_owned(),
         }
     }
 
@@ -147,6 +156,7 @@ impl PrefixExtractor for BuiltinPrefix {
         match *self {
             BuiltinPrefix::Fixed(len) => key.get(..len),
             BuiltinPrefix::Capped(len) => Some(key.get(..len).unwrap_or(key)),
+            BuiltinPrefix::Noop => Some(key),
         }
     }
 }
@@ -409,6 +419,8 @@ mod tests {
         assert_eq!(fixed.prefix(b"ab"), None);
         assert_eq!(fixed.prefix(b"abcd"), Some(&b"abc"[..]));
         assert_eq!(BuiltinPrefix::parse("capped:3").expect("known").prefix(b"ab"), Some(&b"ab"[..]));
+        let noop = BuiltinPrefix::parse("rocksdb.Noop").expect("known");
+        assert_eq!((noop.name().as_str(), noop.prefix(b"abcd")), ("rocksdb.Noop", Some(&b"abcd"[..])));
         assert_eq!(BuiltinPrefix::parse("noop"), None);
     }
 }

@@ -357,6 +357,17 @@ fn a_database_that_is_to_be_new_is_refused_where_there_is_one() {
     assert!(document.contains("exists (error_if_exists is true)"), "{document}");
 }
 
+/// RocksDB's extractor of the whole key is found by its stored name.
+#[test]
+fn a_database_with_the_whole_key_as_prefix_opens() {
+    let place = Place::new();
+    put(&place, "prefix_extractor=rocksdb.Noop", &[]).ok();
+    place.spillway(&["put", "a", "1", "--db", "db"]).ok();
+    place.spillway(&["compact", "--db", "db"]).ok();
+    assert_eq!(place.spillway(&["get", "a", "--db", "db"]).ok(), "1\n");
+    assert!(place.spillway(&["options", "show", "db"]).ok().contains("rocksdb.Noop"));
+}
+
 /// The options before them, of a FIFO family say, could delete tables.
 #[test]
 fn options_before_the_last_ones_do_not_replace_them_unasked() {

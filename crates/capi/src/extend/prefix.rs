@@ -18,19 +18,6 @@ impl Prefix {
     }
 }
 
-/// The whole key.
-struct Noop;
-
-impl PrefixExtractor for Noop {
-    fn name(&self) -> String {
-        "rocksdb.Noop".to_owned()
-    }
-
-    fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
-        Some(key)
-    }
-}
-
 struct CallbackPrefix {
     state: State,
     transform: Transform,
@@ -69,7 +56,7 @@ export! {
     }
 
     fn rocksdb_slicetransform_create_noop() -> Box<Prefix> {
-        Box::new(Prefix(Arc::new(Noop)))
+        Box::new(Prefix(Arc::new(BuiltinPrefix::Noop)))
     }
 
     fn rocksdb_slicetransform_destroy(transform: Option<Box<Prefix>>) {
