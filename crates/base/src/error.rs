@@ -276,8 +276,11 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;
-        if let Some(path) = &self.0.path {
-            write!(f, " ({}", path.display())?;
+        // RocksDB's words name the file themselves.
+        let is_named = |path: &str| [" in ", ": "].iter().any(|word| self.0.message.contains(&format!("{word}{path}")));
+        let path = self.0.path.as_ref().map(|path| path.display().to_string());
+        if let Some(path) = path.filter(|path| path.is_empty() || !is_named(path)) {
+            write!(f, " ({path}")?;
             if let Some(offset) = self.0.offset {
                 write!(f, " at byte {offset}")?;
             }
@@ -323,6 +326,14 @@ mod tests {
         }
         let other = Error::io("open", Path::new("/db/000012.sst"), std::io::Error::from_raw_os_error(5));
         assert!(!other.is_lack() && other.to_string().starts_with("cannot open (/db/000012.sst): "), "{other}");
+    }
+
+    #[test]
+    fn a_path_in_the_message_is_not_told_again() {
+        let error = Error::corruption("found 7 in /db/000012.sst").at_path("/db/000012.sst").advise("restore it");
+        assert_eq!(error.to_string(), "found 7 in /db/000012.sst; restore it");
+        let other = Error::corruption("found 7").at_path("7");
+        assert_eq!(other.to_string(), "found 7 (7)");
     }
 
     #[test]

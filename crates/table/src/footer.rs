@@ -1,6 +1,8 @@
 //! The last 53 bytes of a table: checksum kind, format version, and the first handles to read.
 //! Format: docs/format/table.md, "Footer".
 
+use std::path::Path;
+
 use base::coding::{Reader, put_u32, put_u64};
 use base::options::ChecksumKind;
 use base::{Error, Result};
@@ -47,7 +49,7 @@ fn is_version_damaged(footer: &[u8; FOOTER_BYTES], handles: &[u8], version: u32,
     let has_version = |version: u32| {
         let mut footer = *footer;
         footer.iter_mut().skip(41).zip(version.to_le_bytes()).for_each(|(to, from)| *to = from);
-        Footer::decode(&footer, file_bytes).is_ok()
+        Footer::decode(&footer, file_bytes, Path::new("")).is_ok()
     };
     let is_extended = handles.starts_with(&EXTENDED_MAGIC);
     let is_late = version > FORMAT_VERSION_MAX;
@@ -55,20 +57,20 @@ fn is_version_damaged(footer: &[u8; FOOTER_BYTES], handles: &[u8], version: u32,
 }
 
 impl Footer {
-    /// Decodes the footer of a table of `file_bytes` bytes from `tail`, the end of the file.
+    /// Decodes the footer of a table of `file_bytes` bytes from `tail`, the end of the file at `path`.
     ///
     /// # Errors
     /// `Unsupported`: a table of another kind or of a version outside 2 to 7. `Corruption`: anything else.
-    pub fn decode(tail: &[u8], file_bytes: u64) -> Result<Footer> {
+    pub fn decode(tail: &[u8], file_bytes: u64, path: &Path) -> Result<Footer> {
         let Some((_, bytes)) = tail.split_last_chunk::<FOOTER_BYTES>() else {
-            return Err(short_file(tail));
+            return Err(short_file(tail, path));
         };
         let footer_at = file_bytes.saturating_sub(FOOTER_BYTES as u64);
         let mut reader = Reader::new(bytes);
         let checksum = reader.u8("footer")?;
         let handles = reader.bytes(40, "footer")?;
         let format_version = reader.u32("footer")?;
-        check_magic(reader.u64("footer")?).map_err(|e| e.at_offset(footer_at))?;
+        check_magic(reader.u64("footer")?, path).map_err(|e| e.at_offset(footer_at))?;
         if format_version > FORMAT_VERSION_PLAUSIBLE_MAX
             || is_version_damaged(bytes, handles, format_version, file_bytes)
         {
@@ -183,7 +185,7 @@ pub fn context_modifier(base: u32, offset: u64) -> u32 {
     if base == 0 { 0 } else { base ^ (offset as u32).wrapping_add((offset >> 32) as u32) }
 }
 
-fn check_magic(magic: u64) -> Result<()> {
+fn check_magic(magic: u64, path: &Path) -> Result<()> {
     let private = [converted::FORMAT, FAST, ZIP].into_iter().find(|format| format.magic == magic);
     if let Some(Format { name, .. }) = private {
         return Err(Error::unsupported(format!("{name}, not a block-based table")));
@@ -194,17 +196,22 @@ fn check_magic(magic: u64) -> Result<()> {
             Err(Error::unsupported("table of format version 0 (LevelDB's); rewrite it with RocksDB 7 or 8"))
         }
         _ if PLAIN_MAGICS.contains(&magic) => Err(Error::unsupported("plain table; only block-based tables are read")),
-        _ => Err(Error::corruption(format!("bad table magic {magic:#018x}"))),
+        _ => Err(Error::corruption(format!(
+            "Bad table magic number: expected {MAGIC}, found {magic} in {}",
+            path.display()
+        ))),
     }
 }
 
 /// The error for a file too short for the footer: a legacy table's footer is 48 bytes.
-fn short_file(tail: &[u8]) -> Error {
+fn short_file(tail: &[u8], path: &Path) -> Error {
     match tail.split_last_chunk::<8>() {
         Some((_, magic)) if u64::from_le_bytes(*magic) == LEGACY_MAGIC => {
             Error::unsupported("table of format version 0 (LevelDB's)")
         }
-        _ => Error::corruption(format!("a table of {} bytes is too short for a footer", tail.len())),
+        _ => {
+            Error::corruption(format!("file is too short ({} bytes) to be an sstable: {}", tail.len(), path.display()))
+        }
     }
 }
 
@@ -229,8 +236,11 @@ mod tests {
         for footer in [footer(), with_context] {
             let bytes = footer.encode().expect("small");
             assert_eq!(bytes.len(), FOOTER_BYTES);
-            assert_eq!(Footer::decode(&bytes, 755 + 53).expect("good"), footer);
-            assert!(Footer::decode(&bytes, 754 + 53).is_err(), "the metaindex would overlap the footer");
+            assert_eq!(Footer::decode(&bytes, 755 + 53, Path::new("t.sst")).expect("good"), footer);
+            assert!(
+                Footer::decode(&bytes, 754 + 53, Path::new("t.sst")).is_err(),
+                "the metaindex would overlap the footer"
+            );
         }
     }
 
@@ -239,7 +249,7 @@ mod tests {
         let kind = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut bytes = footer().encode().expect("small");
             change(&mut bytes);
-            Footer::decode(&bytes, 1000).expect_err("changed").kind()
+            Footer::decode(&bytes, 1000, Path::new("t.sst")).expect_err("changed").kind()
         };
         assert_eq!(kind(&|b| b[45..].copy_from_slice(&LEGACY_MAGIC.to_le_bytes())), ErrorKind::Unsupported);
         assert_eq!(kind(&|b| b[45..].copy_from_slice(&PLAIN_MAGICS[0].to_le_bytes())), ErrorKind::Unsupported);
@@ -254,14 +264,14 @@ mod tests {
         let kind = |version: u8, change: u8| {
             let mut bytes = bytes.clone();
             (bytes[41], bytes[9]) = (version, bytes[9] ^ change);
-            Footer::decode(&bytes, 755 + 53).expect_err("changed").kind()
+            Footer::decode(&bytes, 755 + 53, Path::new("t.sst")).expect_err("changed").kind()
         };
         assert_eq!((kind(15, 0), kind(1, 0), kind(0, 0)), [ErrorKind::Corruption; 3].into());
         assert_eq!(kind(8, 1), ErrorKind::Unsupported);
         let kind = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut bytes = footer().encode().expect("small");
             change(&mut bytes);
-            Footer::decode(&bytes, 1000).expect_err("changed").kind()
+            Footer::decode(&bytes, 1000, Path::new("t.sst")).expect_err("changed").kind()
         };
         assert_eq!(kind(&|b| b[0] = 9), ErrorKind::Corruption);
         assert_eq!(kind(&|b| b.truncate(20)), ErrorKind::Corruption);

@@ -102,7 +102,7 @@ impl Candidate<'_> {
         };
         BlockBasedTable::open(file, self.name, self.bytes, &context).map_err(|error| match error.kind() {
             base::ErrorKind::InvalidArgument => {
-                error.context(format!("no table for column family \"{}\"", self.family.name()))
+                error.advise(format!("column family \"{}\" takes no such table", self.family.name()))
             }
             _ => error,
         })

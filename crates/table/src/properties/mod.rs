@@ -157,7 +157,7 @@ impl Properties {
         if self.comparator.is_empty() || self.comparator == expected {
             return Ok(());
         }
-        let message = format!("the table is ordered by {}, the family by {expected}", self.comparator);
+        let message = format!("{expected}: does not match existing comparator {}", self.comparator);
         Err(match self.comparator.ends_with(TIMESTAMPED) {
             true => Error::unsupported(format!("{message}: keys with user-defined timestamps are not read")),
             false => Error::invalid_argument(message),

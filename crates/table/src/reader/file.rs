@@ -203,11 +203,17 @@ impl TableFile {
         tick(&self.statistics, Ticker::BlockChecksumComputed, 1);
         if self.footer.checksum != ChecksumKind::None && computed != expected {
             tick(&self.statistics, Ticker::BlockChecksumMismatch, 1);
-            let message = format!(
-                "block of {} bytes has checksum {computed:#010x}, its trailer says {expected:#010x}",
+            // RocksDB's words: the checksums are those of the bytes alone.
+            let (context, kind) = (self.footer.context_modifier(handle.offset), self.footer.checksum.number());
+            let [expected, computed] = [expected, computed].map(|sum| sum.wrapping_sub(context));
+            let removed = if context == 0 { "" } else { "(context removed)" };
+            return Err(Error::corruption(format!(
+                "block checksum mismatch: stored{removed} = {expected}, computed = {computed}, type = {kind}  in {} \
+                 offset {} size {}",
+                self.path.display(),
+                handle.offset,
                 stored.len()
-            );
-            return Err(Error::corruption(message));
+            )));
         }
         Ok(())
     }

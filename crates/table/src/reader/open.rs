@@ -93,7 +93,7 @@ impl BlockBasedTable {
     ) -> Result<BlockBasedTable> {
         check_size(file.len()?, file_bytes)?;
         let tail = Tail::read(file.clone(), file_bytes, context.class)?;
-        let footer = Footer::decode(&tail.bytes, file_bytes)?;
+        let footer = Footer::decode(&tail.bytes, file_bytes, path)?;
         let tail: Arc<dyn RandomFile> = Arc::new(tail);
         let fetch = Fetch {
             verify_checksums: true,
