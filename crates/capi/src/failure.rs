@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use spillway::internal::backup::NO_BACKUP;
 use spillway::internal::{
-    Error, ErrorKind, FAMILY_DROPPED, LOCK_LIMIT, READING_REFUSAL, SECONDARY_REFUSAL, UNKNOWN_TAG,
+    Error, ErrorKind, FAMILY_DROPPED, LOCK_LIMIT, NOT_BOTTOMMOST, READING_REFUSAL, SECONDARY_REFUSAL, UNKNOWN_TAG,
 };
 
 /// An error as C gets it.
@@ -44,10 +44,11 @@ fn status(kind: ErrorKind) -> &'static str {
 }
 
 /// Beginnings of the engine's messages whose status is not that of their kind.
-const STATUSES: [(&str, &str); 6] = [
+const STATUSES: [(&str, &str); 7] = [
     (FAMILY_DROPPED, "Column family dropped"),
     (LOCK_LIMIT, "Operation aborted"),
     (NO_BACKUP, "NotFound"),
+    (NOT_BOTTOMMOST, "Operation failed. Try again."),
     (READING_REFUSAL, "Not implemented"),
     (SECONDARY_REFUSAL, "Not implemented"),
     (UNKNOWN_TAG, "Corruption"),

@@ -24,7 +24,7 @@ pub use crate::engine::Lag;
 pub use crate::ingest::table_writer::{TableWriter, WrittenTable};
 pub use crate::ingest::{
     FileChecksum, IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest, IngestWaitReport, IngestWay,
-    PreparedIngest,
+    NOT_BOTTOMMOST, PreparedIngest,
 };
 pub use crate::maintenance::repair::{LostTable, RepairReport, RepairedFamily, repair};
 pub use crate::maintenance::salvaged_table::{SalvagedTable, salvage_table};

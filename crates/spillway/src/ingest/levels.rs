@@ -179,14 +179,20 @@ impl Placer {
                 return Ok(family.compactions.reserve(placed.into_iter().map(|p| (p.level, p.span)).collect()));
             }
         }
-        Err(Error::new(base::ErrorKind::Busy, "compactions keep writing into the last level; try again"))
+        let what = format!("{NOT_BOTTOMMOST} Compactions keep writing into the last level; try again");
+        Err(Error::new(base::ErrorKind::Busy, what))
     }
 }
+
+/// RocksDB's words: the beginning of the errors of `fail_if_not_bottommost_level`.
+pub const NOT_BOTTOMMOST: &str = "Files cannot be ingested to Lmax. Please make sure key range of Lmax and ongoing compaction's \
+                                  output to Lmax does not overlap with files to ingest. Input files overlapping with each \
+                                  other can cause some file to be assigned to non Lmax level.";
 
 fn not_bottommost(family: &Family, level: usize, last: usize) -> Error {
     let name = family.name();
     Error::invalid_argument(format!(
-        "Files cannot be ingested to Lmax: a table for column family \"{name}\" would get level {level}, not {last} \
+        "{NOT_BOTTOMMOST} A table for column family \"{name}\" would get level {level}, not {last} \
          (fail_if_not_bottommost_level)"
     ))
 }

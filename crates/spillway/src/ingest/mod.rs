@@ -21,6 +21,7 @@ pub mod table_writer;
 
 pub use crate::order::stall::IngestWaitReport;
 pub(crate) use commit::Ingester;
+pub use levels::NOT_BOTTOMMOST;
 pub use options::{FileChecksum, IngestMode, IngestOptions, IngestRequest};
 pub use prepare::PreparedIngest;
 pub(crate) use prepare::RunningPrepare;
