@@ -342,7 +342,6 @@ impl DatabaseArgs {
             None => stored_options(stored, &there, vfs),
         };
         options.db.create_if_missing = create;
-        options.db.error_if_exists &= writes;
         (options.read_only, options.stored_in) = (!writes, stored_in);
         options.db.ignore_unsupported_options |= self.ignore_unsupported_options || !writes;
         options.adopt_rocksdb = matches!(access, Access::Write { adopt: true, .. });

@@ -53,7 +53,7 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
         false => recover::recover(vfs, dir),
     };
     let mut recovered = match found {
-        Ok(_) if options.db.error_if_exists => {
+        Ok(_) if options.db.error_if_exists && !options.read_only => {
             return Err(Error::invalid_argument(format!("{}: exists (error_if_exists is true)", dir.display())));
         }
         Ok(recovered) => {
