@@ -87,9 +87,9 @@ static KNOWN: LazyLock<BTreeMap<&'static str, Known>> = LazyLock::new(|| {
 const DELETING: [&str; 5] =
     ["compaction_options_fifo", "ttl", "WAL_ttl_seconds", "WAL_size_limit_MB", "avoid_flush_during_shutdown"];
 
-/// Whether a change of an option can delete data.
+/// Whether a change of an option, or of a member of it, can delete data.
 pub fn deletes_data(name: &str) -> bool {
-    DELETING.contains(&name)
+    name.split('.').next().is_some_and(|option| DELETING.contains(&option))
 }
 
 /// When a change of an option takes effect.

@@ -196,6 +196,7 @@ fn options_change_only_where_that_is_allowed() {
     let before = open.db.observe().options;
     for (family, name, value) in [
         (r#""default""#, "compaction_options_fifo", "{max_table_files_size=1}"),
+        (r#""default""#, "compaction_options_fifo.max_table_files_size", "1"),
         (r#""default""#, "ttl", "1"),
         ("null", "ttl", "1"),
         ("null", "WAL_ttl_seconds", "1"),

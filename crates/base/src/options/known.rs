@@ -355,6 +355,7 @@ pub static FIFO: &[Unhonoured] = &[
     how("age_for_warm", &["0"]),
     how("allow_trivial_copy_when_change_temperature", &["false"]),
     how("file_temperature_age_thresholds", &[""]),
+    how("ttl", &["0"]),
     how("trivial_copy_buffer_size", &["4096"]),
     how("use_kv_ratio_compaction", &["false"]),
 ];

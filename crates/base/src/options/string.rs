@@ -9,6 +9,7 @@ use crate::options::kept;
 use crate::options::known::{Changes, IGNORE_UNSUPPORTED, Unhonoured};
 use crate::options::row::{Bounds, Change, Given, Home, Load, OptionGroup, Row, Setting};
 use crate::options::suggest::nearest;
+use crate::options::table_kind::TableKind;
 
 /// Deepest nesting of braces; RocksDB needs three at most.
 const DEPTH_MAX: usize = 16;
@@ -162,11 +163,30 @@ pub(crate) fn unescape(text: &str) -> String {
     plain
 }
 
-/// Sets one option of `group`.
+/// Sets one option of `group`, or one member of it: `compression_opts.level=3` is `compression_opts={level=3}`. Members that
+/// `table_factory` gives a block-based table are `block_based_table_factory`'s.
 ///
 /// # Errors
 /// `InvalidArgument` or `Unsupported`, naming the option; an unknown name is answered with the nearest known one.
 pub(crate) fn set(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
+    const TABLES: &str = "table_factory";
+    const BLOCK_BASED: &str = "block_based_table_factory";
+    if let Some((whole, member)) = name.split_once('.') {
+        let whole = if whole == TABLES && member != "id" { BLOCK_BASED } else { whole };
+        let has_members = |(_, setting): (_, &mut dyn Setting)| setting.group().is_some();
+        if whole == TABLES || group.find_mut(whole).is_some_and(has_members) {
+            return set(group, whole, &format!("{member}={{{text}}}"), load);
+        }
+    }
+    if name == TABLES {
+        let (id, members) = object_id(text)?;
+        if members.len() > 1 && TableKind::is_block_based(id) {
+            set(group, name, id, load)?;
+            let own = members.iter().filter(|(member, _)| *member != "id");
+            let own: String = own.map(|(member, value)| format!("{member}={{{value}}};")).collect();
+            return set(group, BLOCK_BASED, &own, load);
+        }
+    }
     if let Some((row, setting)) = group.find_mut(name) {
         load.given.note(row, name, text)?;
         if load.running && row.change == Change::Fixed {

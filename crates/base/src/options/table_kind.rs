@@ -74,6 +74,11 @@ impl TableKind {
         }
     }
 
+    /// Whether a class of this name is [`BlockBased`](TableKind::BlockBased).
+    pub(super) fn is_block_based(name: &str) -> bool {
+        ["BlockBasedTable", "BlockBased"].contains(&name)
+    }
+
     /// True if both kinds have one file format: a file of one kind can replace a file of the other.
     pub fn same_format(&self, other: &TableKind) -> bool {
         self.format() == other.format()
@@ -97,11 +102,9 @@ impl TableKind {
     /// Reads the members of an option string: `{id=NAME;a=1;}`.
     pub(super) fn of_members(name: &str, members: &[(&str, &str)], load: &mut Load) -> Result<TableKind> {
         let mut kind = TableClass::by_name(name)?.written()?;
-        let is_block_based = kind == TableKind::BlockBased;
         for (member, text) in members.iter().filter(|(member, _)| *member != "id") {
             match kind.options_mut() {
                 Some(options) => string::set(options, member, text, load)?,
-                None if is_block_based => return Err(Error::invalid_argument(ELSEWHERE)),
                 None => return Err(Error::invalid_argument(format!("{name} has no parameter `{member}`"))),
             }
         }
@@ -232,7 +235,7 @@ impl TableClass {
             return Err(Error::unsupported(format!("class `{name}`: {reason}")));
         }
         let kind = match name {
-            "BlockBasedTable" | "BlockBased" => TableKind::BlockBased,
+            _ if TableKind::is_block_based(name) => TableKind::BlockBased,
             "SingleFastTable" => TableKind::SingleFast,
             "ToplingZipTable" => TableKind::Zip(ZipTableOptions::default()),
             "VecAutoSortTable" => TableKind::AutoSort(AutoSortOptions::default()),

@@ -300,6 +300,36 @@ fn documents_take_lists_suffixes_and_memtables_with_parameters() {
 }
 
 #[test]
+fn members_are_set_by_dotted_names_and_the_rest_stays() {
+    let mut family = FamilyOptions::default();
+    apply_string(
+        &mut family,
+        "compression_opts={level=7;max_dict_bytes=100};block_based_table_factory={block_size=9000}",
+    )
+    .unwrap();
+    let dotted = "compression_opts.level=3;compaction_options_universal.size_ratio=5;\
+                  block_based_table_factory.block_restart_interval=4;table_factory.id=BlockBasedTable";
+    apply_string(&mut family, dotted).unwrap();
+    assert_eq!((family.compression_opts.level, family.compression_opts.max_dict_bytes), (3, 100));
+    assert_eq!((family.table.block_size, family.table.block_restart_interval), (9000, 4));
+    assert_eq!(family.compaction_options_universal.size_ratio, 5);
+    apply_string(&mut family, "table_factory.block_size=8192").unwrap();
+    assert_eq!(family.table.block_size, 8192);
+    apply_string(&mut family, "table_factory={id=BlockBasedTable;block_size=4096}").unwrap();
+    assert_eq!((family.table.block_size, family.table.block_restart_interval), (4096, 4));
+    let running = [("compaction_options_fifo.max_table_files_size", "1M"), ("table_factory.block_size", "8192")];
+    set_at_runtime(&mut family, &running).unwrap();
+    assert_eq!((family.compaction_options_fifo.max_table_files_size, family.table.block_size), (1 << 20, 8192));
+    assert!(set_at_runtime(&mut family, &[("block_based_table_factory.checksum", "kCRC32c")]).is_err());
+    for wrong in
+        ["wal_dir.x=1", "num_levels.x=1", "compression_opts.x=1", "table_factory={id=BlockBasedTable;x=1}", ".=1"]
+    {
+        let error = apply_string(&mut family, wrong).expect_err(wrong).to_string();
+        assert!(error.contains("Extra option not recognized: "), "{wrong}: {error}");
+    }
+}
+
+#[test]
 fn only_mutable_rows_change_at_run_time() {
     let mut family = FamilyOptions::default();
     set_at_runtime(&mut family, &[("write_buffer_size", "1M"), ("block_based_table_factory", "{block_size=8192}")])
