@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use spillway::internal::ttl::WITHOUT_TIME;
 use spillway::internal::version::file_name;
 use spillway::internal::vfs::RealVfs;
 use spillway::internal::{Database, Error, ErrorKind, shell};
@@ -96,6 +97,10 @@ fn explain(error: &Error) -> String {
     let in_database = error.path().is_none_or(is_in_database);
     let of_it = error.path().map(database_words).unwrap_or_default();
     let hint = match error.kind() {
+        ErrorKind::Corruption if text.contains(WITHOUT_TIME) => {
+            "`spillway scan --from KEY --limit 1` shows it as it is; `spillway put` writes it again, with a time"
+                .to_owned()
+        }
         ErrorKind::Corruption if in_database && text.contains("spillway repair") => {
             format!("`spillway check{of_it}` lists everything that is damaged")
         }

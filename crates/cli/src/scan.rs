@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
-use spillway::internal::ttl::{Times, split};
+use spillway::internal::ttl::{Times, timed};
 use spillway::internal::{DbIterator, Error, Family, PassedOver, ReadOptions, SkippedDamage, UserOrder, shell};
 
 use crate::bytes::{Notation, after_prefix};
@@ -96,21 +96,21 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let damage = args.skip_damaged.then(SkippedDamage::new);
     let options = ReadOptions { skip_damaged: damage.clone(), ..bounds(&family, from, to, prefix.as_deref()) };
     let walk = Walk { entries: db.iter(&family, &options)?, reverse: args.reverse, times };
-    let printed = print(args, walk, prefix.as_deref(), out);
+    let printed = print(args, walk, prefix.as_deref(), out).and_then(tell_untimed);
     // Also where the reader of the output has gone.
     let told = tell_skipped(db.path(), args.notation, unopened, damage.map(|damage| damage.list()).unwrap_or_default());
     printed.and(told)
 }
 
-/// Prints the entries, or their number.
-fn print(args: &Args, mut walk: Walk, prefix: Option<&[u8]>, out: &mut dyn Write) -> Outcome {
+/// Prints the entries, or their number. Returns how many should have a time and have none.
+fn print(args: &Args, mut walk: Walk, prefix: Option<&[u8]>, out: &mut dyn Write) -> Outcome<u64> {
     let format = if args.json { Format::Ndjson } else { args.format };
     let (notation, keys_only) = (args.notation, args.keys_only);
     let mut printer = Printer { out, format, notation, keys_only, times: args.times };
     if !args.count {
         printer.begin()?;
     }
-    let (mut keys, mut key_bytes, mut value_bytes) = (0u64, 0u64, 0u64);
+    let (mut keys, mut key_bytes, mut value_bytes, mut untimed) = (0u64, 0u64, 0u64, 0u64);
     let counted = Arc::new(AtomicU64::new(0));
     let long = args.count.then(|| watch(&counted)).transpose()?;
     let interrupt = Interrupt::default();
@@ -120,11 +120,13 @@ fn print(args: &Args, mut walk: Walk, prefix: Option<&[u8]>, out: &mut dyn Write
     let mut valid = walk.start();
     while valid && args.limit.is_none_or(|limit| keys < limit) {
         let (key, (value, time_s)) = (walk.entries.key(), walk.value());
+        let is_untimed = walk.times.is_some() && time_s.is_none();
         // In orders other than bytewise the bounds can also hold keys without the prefix.
         if prefix.is_none_or(|prefix| key.starts_with(prefix)) {
             keys += 1;
             key_bytes += key.len() as u64;
             value_bytes += value.len() as u64;
+            untimed += u64::from(is_untimed);
             match args.count {
                 true => counted.store(keys, Ordering::Relaxed),
                 false => printer.entry(key, value, time_s)?,
@@ -145,7 +147,26 @@ fn print(args: &Args, mut walk: Walk, prefix: Option<&[u8]>, out: &mut dyn Write
         let (keys_size, values_size) = (human::bytes(key_bytes), human::bytes(value_bytes));
         writeln!(out, "{}, {keys_size} of keys, {values_size} of values", human::counted(keys, "key", "keys"))?;
     }
-    Ok(out.flush()?)
+    out.flush()?;
+    Ok(untimed)
+}
+
+/// Tells of values that should have a time and have none.
+///
+/// # Errors
+/// There are some.
+fn tell_untimed(count: u64) -> Outcome {
+    if count == 0 {
+        return Ok(());
+    }
+    found_damage();
+    let values = human::counted(count, "value was", "values were");
+    let _ = writeln!(
+        io::stderr(),
+        "error: {values} written without a time, by an open without a ttl, and taken as stored; `spillway put` of the key writes \
+         a value with a time"
+    );
+    Err(Failure::Told)
 }
 
 /// Shows the number of counted keys.
@@ -235,10 +256,10 @@ impl Walk {
         found
     }
 
-    /// The value, and the seconds of its time if it ends with one.
+    /// The value, and the seconds of its time if it ends with one; all of it, if it should and does not.
     fn value(&self) -> (&[u8], Option<u32>) {
         let stored = self.entries.value();
-        match self.times.as_ref().and_then(|_| split(stored)) {
+        match self.times.as_ref().and_then(|_| timed(stored).ok()) {
             Some((value, time_s)) => (value, u32::try_from(time_s).ok()),
             None => (stored, None),
         }

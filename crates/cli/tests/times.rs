@@ -77,6 +77,29 @@ fn scan_shows_times_if_asked() {
     assert!(scan(&["--family", "plain"]).fails().contains("carry no times"));
 }
 
+/// `rocksdb_open` and raw writes of a program do not write times into a family that is noted to have them.
+#[test]
+fn values_without_times_are_told() {
+    let place = Place::new();
+    for (key, value) in [("number", "12345678"), ("short", "xy")] {
+        place.spillway(&["put", key, value, "--db", "db", "--create"]).ok();
+    }
+    place.spillway(&["put", "timed", "v", "--db", "db", "--ttl"]).ok();
+    for args in [&["scan"][..], &["scan", "--times"], &["scan", "--count"], &["scan", "--reverse", "--json"]] {
+        let scanned = place.spillway(&[args, &["--db", "db"]].concat());
+        assert_eq!(scanned.code, Some(1), "{args:?}: {scanned:?}");
+        assert!(scanned.err.contains("2 values were written without a time"), "{args:?}: {scanned:?}");
+    }
+    let scanned = place.spillway(&["scan", "--db", "db"]);
+    assert_eq!(scanned.out, "number\t12345678\nshort\txy\ntimed\tv\n");
+    for key in ["number", "short"] {
+        let error = place.spillway(&["get", key, "--db", "db"]).fails();
+        assert!(error.contains("written without a time") && !error.contains("repair"), "{error}");
+        place.spillway(&["put", key, "w", "--db", "db"]).ok();
+    }
+    assert_eq!(place.spillway(&["scan", "--db", "db"]).ok(), "number\tw\nshort\tw\ntimed\tv\n");
+}
+
 #[test]
 fn expired_values_are_not_shown() {
     let place = Place::new();

@@ -62,5 +62,5 @@ pub mod version {
 }
 
 pub mod ttl {
-    pub use crate::ttl::{MergeName, STAMPED_MERGE, Stamps, Times, split, unstamp, unstamped};
+    pub use crate::ttl::{MergeName, STAMPED_MERGE, Stamps, Times, WITHOUT_TIME, timed, unstamp, unstamped};
 }

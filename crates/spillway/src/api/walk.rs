@@ -11,7 +11,7 @@ use crate::cursor::options::ReadOptions;
 use crate::queue::view::ReadView;
 use crate::read::iterator::DbIterator;
 use crate::transaction::indexed::{Below, Move, OverBase, SharedBatch};
-use crate::ttl::{Times, unstamped};
+use crate::ttl::{Times, timed, unstamped};
 
 /// A state of a family, and a range to walk over it.
 pub(super) struct Start {
@@ -211,8 +211,12 @@ impl Walk {
         if !found {
             self.iterator.status()?;
         }
-        self.on_entry = found && self.is_in_range();
-        Ok(self.on_entry)
+        let is_found = found && self.is_in_range();
+        if is_found && self.times.is_some() {
+            timed(self.iterator.value())?;
+        }
+        self.on_entry = is_found;
+        Ok(is_found)
     }
 
     /// Whether the iterator stands on the key that the range begins behind.

@@ -125,8 +125,8 @@ impl Times {
 
     /// Whether a value has outlived its time. False if it has no stamp.
     pub fn is_expired(&self, stamped: &[u8]) -> bool {
-        let stamp = split(stamped).map(|(_, stamp_s)| i64::from(stamp_s));
-        self.ttl_s > 0 && stamp.is_some_and(|stamp_s| stamp_s + i64::from(self.ttl_s) < self.stamps.now_s())
+        let is_old = |stamp_s| i64::from(stamp_s) + i64::from(self.ttl_s) < self.stamps.now_s();
+        self.ttl_s > 0 && timed(stamped).is_ok_and(|(_, stamp_s)| is_old(stamp_s))
     }
 }
 
@@ -141,18 +141,29 @@ pub fn unstamped(stamped: &[u8]) -> &[u8] {
     split(stamped).map_or(stamped, |(value, _)| value)
 }
 
-/// The same for a looked up value.
+/// The value and its stamp, compared with the first that there can be.
 ///
 /// # Errors
 /// `Corruption`: the value was written without a stamp.
-pub fn unstamp(value: Pinned) -> Result<Pinned> {
-    let len = match split(&value) {
-        None => return Err(Error::corruption("Error: value's length less than timestamp's")),
-        Some((_, stamp)) if stamp < FIRST_STAMP => {
-            return Err(Error::corruption("Error: Timestamp < ttl feature release time!"));
-        }
-        Some((value, _)) => value.len(),
+pub fn timed(stamped: &[u8]) -> Result<(&[u8], i32)> {
+    let what = match split(stamped) {
+        None => "Error: value's length less than timestamp's",
+        Some((_, stamp)) if stamp < FIRST_STAMP => "Error: Timestamp < ttl feature release time!",
+        Some(timed) => return Ok(timed),
     };
+    Err(Error::corruption(what).advise(WITHOUT_TIME))
+}
+
+/// The advice for a value without a stamp.
+pub const WITHOUT_TIME: &str =
+    "the value was written without a time, by an open without a ttl, and such an open shows it";
+
+/// The value before the stamp, of a looked up value.
+///
+/// # Errors
+/// As [`timed`].
+pub fn unstamp(value: Pinned) -> Result<Pinned> {
+    let len = timed(&value)?.0.len();
     let shared = value.as_shared().map(|(owner, start)| Pinned::shared(owner.clone(), start..start + len));
     Ok(shared.unwrap_or_else(|| {
         let mut bytes = value.into_vec();

@@ -72,6 +72,32 @@ fn expired_values_are_hidden_and_dropped() {
     assert_eq!(db.family("sessions").unwrap().iter().count(), 1, "compacted away");
 }
 
+/// A program that writes past the ttl leaves such values. Iterators and cursors end with what a lookup answers.
+#[test]
+fn values_without_times_are_errors_of_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    db.put("c", "12345678").unwrap();
+    db.put("e", "xy").unwrap();
+    drop(db);
+    let timed = || FamilyOptions::new().value_times(true);
+    for timed in [timed(), timed().ttl(HOUR)] {
+        let db = Db::open_with(dir.path(), &Options::new().default_family(timed)).unwrap();
+        db.put("a", "1").unwrap();
+        let without_time = |error: spillway::Error| {
+            assert!(error.kind() == ErrorKind::Corruption && error.to_string().contains("without a time"), "{error}");
+        };
+        for key in ["c", "e"] {
+            without_time(db.get(key).unwrap_err());
+        }
+        let mut entries = db.iter();
+        assert_eq!(entries.next().unwrap().unwrap().1.as_ref(), b"1");
+        without_time(entries.next().unwrap().unwrap_err());
+        assert!(entries.next().is_none());
+        without_time(db.iter().next_back().unwrap().unwrap_err());
+    }
+}
+
 #[test]
 fn a_ttl_is_for_the_life_of_the_family() {
     let dir = tempfile::tempdir().unwrap();
