@@ -122,6 +122,8 @@ fn strangers_are_refused() {
         ("cookie: other=1; spillway_token_PORT=0123\r\n", 401),
         ("cookie: other=1; spillway_token_1=0123456789abcdef0123\r\n", 401),
         ("authorization: Bearer 0123456789abcdef0123\r\n", 200),
+        ("authorization: bearer 0123456789abcdef0123\r\n", 200),
+        ("authorization: Basic 0123456789abcdef0123\r\n", 401),
         ("cookie: other=1; spillway_token_PORT=0123456789abcdef0123\r\n", 200),
         ("cookie: spillway_token_PORT=0123; spillway_token_PORT=0123456789abcdef0123\r\n", 200),
         ("cookie: spillway_token_PORT=0123\r\ncookie: spillway_token_PORT=0123456789abcdef0123\r\n", 200),

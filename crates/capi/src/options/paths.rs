@@ -37,8 +37,24 @@ impl Options {
         if self.db.keep_log_file_num == 0 || self.db.kept.get("keep_log_file_num") == Some("0") {
             return Err(Failure::invalid_argument("keep_log_file_num must be greater than 0"));
         }
+        let is_off = |name| self.db.kept.get(name).is_some_and(|text| ["false", "0"].contains(&text));
+        if is_off("write_identity_file") && is_off("write_dbid_to_manifest") {
+            let what = "write_dbid_to_manifest and write_identity_file cannot both be false";
+            return Err(Failure::invalid_argument(what));
+        }
+        let offpeak = self.db.kept.get("daily_offpeak_time_utc").filter(|times| !times.is_empty());
+        if offpeak.is_some_and(|times| !times.split_once('-').is_some_and(|(from, to)| is_time(from) && is_time(to))) {
+            let what = "daily_offpeak_time_utc should be set in the format HH:mm-HH:mm (e.g. 04:30-07:30)";
+            return Err(Failure::invalid_argument(what));
+        }
         Ok(())
     }
+}
+
+/// Whether a text is `HH:mm`.
+fn is_time(text: &str) -> bool {
+    let below = |text: &str, end: u8| text.len() == 2 && text.parse::<u8>().is_ok_and(|number| number < end);
+    text.split_once(':').is_some_and(|(hours, minutes)| below(hours, 24) && below(minutes, 60))
 }
 
 fn dirs(paths: Array<*const DbPath>, count: Count) -> Vec<DbPath> {

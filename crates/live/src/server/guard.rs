@@ -83,7 +83,8 @@ fn is_loopback(authority: &str) -> bool {
 /// Any right token counts, in whatever place: a cookie of an earlier token can be beside it.
 fn has_token(request: &Request, cookie: &str, token: &str) -> bool {
     let values = |name| request.headers().get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-    let bearers = values(AUTHORIZATION).filter_map(|value| value.strip_prefix("Bearer "));
+    let bearers = values(AUTHORIZATION).filter_map(|value| value.split_once(' '));
+    let bearers = bearers.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token);
     let cookies = values(COOKIE).flat_map(|all| all.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let cookies = cookies.filter(|(name, _)| *name == cookie).map(|(_, value)| value);
     let mut given = bearers.chain(cookies).chain(token_of_query(request));
