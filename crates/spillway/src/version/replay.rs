@@ -21,9 +21,10 @@ pub(crate) struct RocksdbLogs {
     /// Logs that were begun after the MANIFEST was, each with the last number in tables at that time. A family's log number
     /// names one that is there; only those that an open gives, below the MANIFEST's own number, may be of none.
     pub begun: BTreeMap<FileNumber, SeqNo>,
-    /// The last number that a family was given as its log's while none of that number was begun: by an open, or by a close
-    /// (`optimize_manifest_for_recovery`). The next open may keep the MANIFEST. 0: none.
-    pub unbegun: FileNumber,
+    /// Numbers that a family was given as its log's while none of that number was begun: by an open, or by a close
+    /// (`optimize_manifest_for_recovery`). Each with the next file by then, which an open's own first log is below. The next open may
+    /// keep the MANIFEST.
+    pub unbegun: BTreeMap<FileNumber, FileNumber>,
     /// Bytes of logs that were synced.
     pub synced: BTreeMap<FileNumber, u64>,
     /// First and last numbers of the tables that flushes and ingests made, those deleted since included: of each first number
@@ -45,6 +46,8 @@ pub(crate) struct RocksdbLogs {
     pub options_before: FileNumber,
     /// The first edits behind the state with which the MANIFEST begins.
     first: FirstEdits,
+    /// The next file of the edits of the last open.
+    opened: Option<FileNumber>,
     /// The next file of the edit that named the last log first.
     named_at: Option<FileNumber>,
     /// An open began the MANIFEST, right behind its first log.
@@ -84,18 +87,23 @@ impl FirstEdits {
             }
             return;
         }
-        let empty = VersionEdit {
+        self.has_changes |= has_changes(edit);
+        self.without_changes += u32::from(!self.has_changes && edit.prev_log.is_some());
+        self.log = self.log.max(edit.log_number.unwrap_or_default());
+    }
+}
+
+/// Whether an edit tells more than how far the database has come.
+fn has_changes(edit: &VersionEdit) -> bool {
+    *edit
+        != VersionEdit {
             prev_log: edit.prev_log,
             next_file: edit.next_file,
             last_seq: edit.last_seq,
             max_family: edit.max_family,
             atomic_group: edit.atomic_group,
             ..VersionEdit::default()
-        };
-        self.has_changes |= *edit != empty;
-        self.without_changes += u32::from(!self.has_changes && edit.prev_log.is_some());
-        self.log = self.log.max(edit.log_number.unwrap_or_default());
-    }
+        }
 }
 
 /// Tables of flushes that are remembered; then the oldest are forgotten. RocksDB keeps far fewer logs.
@@ -111,10 +119,20 @@ impl RocksdbLogs {
     fn apply(&mut self, edit: &VersionEdit, last_seq: SeqNo) {
         self.first.add(edit, last_seq);
         // An open tells the log that it gives to each family, and the last number with the last of them.
-        // A flush has a table; what a MANIFEST begins with names no previous log.
-        let begins_log = edit.prev_log.is_none() || edit.add_family.is_some() || !edit.added.is_empty();
-        if let Some(log) = edit.log_number.filter(|_| !begins_log) {
-            self.unbegun = log;
+        // It begins with an edit without changes, and all of its edits tell one next file. That may be in a MANIFEST that it keeps.
+        if edit.prev_log.is_some() && !has_changes(edit) {
+            self.opened = edit.next_file;
+        }
+        // A flush has a table, and so has an open that brings what it read in logs to tables. What a MANIFEST begins with names no
+        // previous log.
+        let is_flush = !edit.added.is_empty() && (self.opened.is_none() || edit.next_file != self.opened);
+        let begins_log = edit.prev_log.is_none() || edit.add_family.is_some() || is_flush;
+        // A close gives the number that the next open gives again, with a table too.
+        let is_unbegun = |log: &FileNumber| !begins_log || edit.add_family.is_none() && self.unbegun.contains_key(log);
+        if let Some(log) = edit.log_number.filter(is_unbegun) {
+            let behind = self.unbegun.entry(log).or_default();
+            *behind = edit.next_file.unwrap_or_default().max(*behind);
+            self.begun.remove(&log);
         } else if let Some(log) = edit.log_number {
             if !self.begun.contains_key(&log) {
                 self.named_at = edit.next_file;
@@ -132,6 +150,7 @@ impl RocksdbLogs {
         }
         if let Some(kept) = edit.min_log_to_keep {
             self.begun = self.begun.split_off(&kept);
+            self.unbegun = self.unbegun.split_off(&kept);
             let later = self.flushed_before.split_off(&kept);
             let earlier = std::mem::replace(&mut self.flushed_before, later).into_values().max();
             self.note_flushed_before(kept, earlier.unwrap_or_default());

@@ -20,8 +20,13 @@ use crate::rocksdb_rows::{
 /// Numbers of tables, from the first to the last, that `family` got by a flush that named a log, or otherwise. A compaction left
 /// nothing of them.
 fn table(family: FamilyId, numbers: (u64, u64), log: Option<u64>) -> [Vec<u8>; 2] {
+    table_by(family, numbers, |edit| edit.log_number = log.map(FileNumber))
+}
+
+fn table_by(family: FamilyId, numbers: (u64, u64), change: impl FnOnce(&mut VersionEdit)) -> [Vec<u8>; 2] {
     let came = edit(|edit| {
-        (edit.family, edit.log_number) = (family, log.map(FileNumber));
+        edit.family = family;
+        change(edit);
         edit.last_seq = Some(SeqNo(numbers.1));
         edit.added = vec![(0, Default::default())];
         let (_, meta) = edit.added.first_mut().unwrap();
@@ -31,6 +36,21 @@ fn table(family: FamilyId, numbers: (u64, u64), log: Option<u64>) -> [Vec<u8>; 2
         (meta.smallest, meta.largest) = (key.clone(), key);
     });
     [came, edit(|edit| (edit.family, edit.deleted) = (family, vec![(0, FileNumber(11))]))]
+}
+
+/// As an open that keeps the MANIFEST writes its edits (`reuse_manifest_on_open`). The open's own log is below the file `next`.
+fn of_kept(next: u64, change: impl FnOnce(&mut VersionEdit)) -> impl FnOnce(&mut VersionEdit) {
+    move |edit| {
+        (edit.prev_log, edit.next_file) = (Some(FileNumber(0)), Some(FileNumber(next)));
+        change(edit);
+    }
+}
+
+/// What such an open writes that gives each family the number `given`, which no log begins with.
+fn kept_and_given(next: u64, given: u64) -> Vec<Vec<u8>> {
+    let gives =
+        |family| edit(of_kept(next, move |edit| (edit.family, edit.log_number) = (family, Some(FileNumber(given)))));
+    vec![edit(of_kept(next, |_| ())), gives(FamilyId::DEFAULT), gives(F)]
 }
 
 fn lose(vfs: &MemoryVfs, number: u64) {
@@ -479,6 +499,32 @@ fn family_of_the_first_open_names_the_first_log() {
     assert!(doubts(&vfs, "flushed").is_empty());
     lose(&vfs, 4);
     is_told_for_f(&vfs, "the first log is gone");
+}
+
+/// A close gave the number before (`optimize_manifest_for_recovery`), and the open's first edit has the table.
+#[test]
+fn flush_of_an_open_behind_a_close_begins_no_log() {
+    let vfs = begun(5);
+    let read = table_by(FamilyId::DEFAULT, (1, 1), of_kept(13, |edit| edit.log_number = Some(FileNumber(9))));
+    append(&vfs, &path(MANIFEST), &[&kept_and_given(8, 9)[1..], &[kept_from(9)], &read].concat());
+    append(&vfs, &log_path(12), &[put(3)]); // number 2 went to no log
+    assert!(doubts(&vfs, "opened").is_empty());
+}
+
+/// It brings what it read to a table, and names the number behind the last log with it.
+#[test]
+fn flush_of_an_open_that_keeps_the_manifest_begins_no_log() {
+    let vfs = begun(5);
+    let read = table_by(FamilyId::DEFAULT, (1, 1), of_kept(13, |edit| edit.log_number = Some(FileNumber(9))));
+    let given = edit(of_kept(13, |edit| (edit.family, edit.log_number) = (F, Some(FileNumber(9)))));
+    append(&vfs, &path(MANIFEST), &[&[edit(of_kept(13, |_| ()))], &read[..], &[kept_from(9), given]].concat());
+    append(&vfs, &log_path(12), &[put(3)]); // number 2 went to no log
+    assert!(doubts(&vfs, "opened").is_empty());
+    append(&vfs, &path(MANIFEST), &table(FamilyId::DEFAULT, (4, 4), Some(16)));
+    append(&vfs, &log_path(16), &[put(5)]);
+    assert!(doubts(&vfs, "flushed").is_empty());
+    lose(&vfs, 12);
+    is_told_for_f(&vfs, "the log of the open is gone");
 }
 
 /// What a flush for the later log brought to tables has smaller numbers than that log.

@@ -281,7 +281,7 @@ impl RocksdbRange {
         let with_changes = self.logs.iter().filter(|(_, log)| log.first.is_some()).map(|(number, _)| *number);
         let known = &recovered.rocksdb_logs;
         // A later open may have kept the MANIFEST of a close that noted a log without beginning one.
-        let is_of_close = !known.is_of_open && kept == known.unbegun;
+        let is_of_close = !known.is_of_open && known.unbegun.contains_key(&kept);
         let is_needed = kept.0 > 0 && !is_of_close && named().any(|log| log == kept);
         let later = named().chain(with_changes).filter(|log| first.0 > 0 && *log > first);
         later.filter(|log| is_needed && *log > kept).min()
