@@ -115,6 +115,13 @@ impl RocksdbLogs {
         self.begun.last_key_value().map(|(number, _)| *number)
     }
 
+    /// Whether a flush began the log, which RocksDB does only once the one before has writes. A new family names the current one, which
+    /// may be the first of an open that kept the MANIFEST, and so may a flush of unlogged writes.
+    pub fn is_of_flush(&self, log: FileNumber) -> bool {
+        let is_of_open = self.unbegun.range(..log).next_back().is_some_and(|(_, behind)| log < *behind);
+        self.begun.contains_key(&log) && self.flushed_before.contains_key(&log) && !is_of_open
+    }
+
     /// `last_seq`: as of the MANIFEST so far.
     fn apply(&mut self, edit: &VersionEdit, last_seq: SeqNo) {
         self.first.add(edit, last_seq);

@@ -511,6 +511,28 @@ fn flush_of_an_open_behind_a_close_begins_no_log() {
     assert!(doubts(&vfs, "opened").is_empty());
 }
 
+/// A new family names the open's own log.
+#[test]
+fn family_of_an_open_that_keeps_the_manifest_names_its_first_log() {
+    let vfs = begun(5);
+    append(&vfs, &path(MANIFEST), &[kept_and_given(8, 5), vec![kept_from(5)], kept_and_given(13, 9)].concat());
+    let made = edit(|edit| {
+        (edit.family, edit.add_family, edit.max_family) = (FamilyId(2), Some("g".to_owned()), Some(2));
+        (edit.comparator, edit.log_number) = (Some("leveldb.BytewiseComparator".to_owned()), Some(FileNumber(12)));
+    });
+    append(&vfs, &path(MANIFEST), &[made]);
+    append(&vfs, &log_path(12), &[]);
+    assert!(doubts(&vfs, "made").is_empty());
+    append(&vfs, &path(MANIFEST), &[kept_from(9)]);
+    assert!(doubts(&vfs, "older logs were let go").is_empty());
+    append(&vfs, &log_path(12), &[put(1)]);
+    append(&vfs, &path(MANIFEST), &table(FamilyId::DEFAULT, (2, 2), Some(16)));
+    append(&vfs, &log_path(16), &[]);
+    assert!(doubts(&vfs, "flushed").is_empty());
+    lose(&vfs, 12);
+    assert!(!doubts(&vfs, "the open's log is gone").is_empty());
+}
+
 /// It brings what it read to a table, and names the number behind the last log with it.
 #[test]
 fn flush_of_an_open_that_keeps_the_manifest_begins_no_log() {

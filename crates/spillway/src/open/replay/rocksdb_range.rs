@@ -209,11 +209,10 @@ impl RocksdbRange {
     fn is_torn_behind_its_end(&self, number: FileNumber, recovered: &Recovered) -> bool {
         let behind = || self.logs.range(FileNumber(number.0 + 1)..);
         let known = &recovered.rocksdb_logs;
-        let is_of_flush = |log| known.begun.contains_key(log) && known.flushed_before.contains_key(log);
         let Some(log) = self.logs.get(&number).filter(|log| log.is_torn) else { return false };
         // What takes no number is told otherwise.
         let goes_on = behind().find_map(|(_, log)| log.first).is_some_and(|first| log.next == Some(first));
-        behind().next().is_some_and(|(next, _)| is_of_flush(next)) && !goes_on
+        behind().next().is_some_and(|(next, _)| known.is_of_flush(*next)) && !goes_on
     }
 
     /// Logs that were left for later ones, and are gone or empty.
@@ -259,7 +258,13 @@ impl RocksdbRange {
         }
         // In the MANIFEST that a new database begins with, the first log of the open is the one that a new family names.
         let is_first = oldest.0 == 0 && recovered.manifest == FileNumber(1);
-        let named = begun.range(oldest..).next().map(|(number, _)| *number).filter(|next| *next > oldest && !is_first);
+        // Where the oldest is a number that an open gave, which no log has, the open's own log is the first.
+        let is_given = recovered.rocksdb_logs.unbegun.contains_key(&oldest);
+        let mut named = begun.range(oldest..).map(|(number, _)| *number);
+        let named = match is_given {
+            true => named.find(|next| recovered.rocksdb_logs.is_of_flush(*next)),
+            false => named.next().filter(|next| *next > oldest && !is_first),
+        };
         let kept = recovered.min_log_to_keep;
         let prepared_in = recovered.rocksdb_logs.prepared_in.filter(|log| *log == kept);
         let behind = prepared_in.map(|log| FileNumber(log.0 + 1)).or(self.log_with_one_before(recovered));
