@@ -122,6 +122,18 @@ impl RocksdbLogs {
         self.begun.contains_key(&log) && self.flushed_before.contains_key(&log) && !is_of_open
     }
 
+    /// A number in tables when the log was begun, which its own are above: as large a one as is known.
+    pub fn in_tables_before(&self, log: FileNumber) -> SeqNo {
+        let of_flushes = self.flushed_before.range(..=log).next_back().map(|(_, last)| *last);
+        of_flushes.max(self.begun.get(&log).copied()).unwrap_or_default()
+    }
+
+    /// Whether an open began the log behind this one, which is at most `next`, and brought to tables no number from `first` on.
+    pub fn is_left_by_open(&self, log: FileNumber, next: FileNumber, first: SeqNo) -> bool {
+        let given = self.unbegun.range(FileNumber(log.0 + 1)..next).next();
+        given.is_some_and(|(given, _)| self.in_tables_before(*given) < first)
+    }
+
     /// `last_seq`: as of the MANIFEST so far.
     fn apply(&mut self, edit: &VersionEdit, last_seq: SeqNo) {
         self.first.add(edit, last_seq);

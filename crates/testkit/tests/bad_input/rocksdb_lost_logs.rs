@@ -533,6 +533,47 @@ fn family_of_an_open_that_keeps_the_manifest_names_its_first_log() {
     assert!(!doubts(&vfs, "the open's log is gone").is_empty());
 }
 
+/// A `TransactionDB` keeps it. Two flushes named it, and the second one's table has the larger number.
+#[test]
+fn log_that_is_empty_before_an_open_that_keeps_the_manifest_leaves_no_doubt() {
+    let begin_from = |kept: u64, of_open: &[Vec<u8>]| {
+        let vfs = begun(5);
+        let default = table(FamilyId::DEFAULT, (1, 1), Some(16));
+        let f = table_by(F, (2, 2), |edit| {
+            (edit.log_number, edit.next_file) = (Some(FileNumber(16)), Some(FileNumber(31)))
+        });
+        append(&vfs, &path(MANIFEST), &[&default[..], &f, &[kept_from(kept)], of_open].concat());
+        append(&vfs, &log_path(16), &[]);
+        vfs
+    };
+    let begin = |of_open: &[Vec<u8>]| begin_from(16, of_open);
+    let read_by_open = |numbers: (u64, u64)| {
+        let read = table_by(FamilyId::DEFAULT, numbers, of_kept(22, |edit| edit.log_number = Some(FileNumber(17))));
+        [&kept_and_given(22, 17)[..1], &read, &kept_and_given(22, 17)[2..]].concat()
+    };
+    let vfs = begin(&kept_and_given(22, 17));
+    append(&vfs, &log_path(21), &[put(3)]);
+    assert!(doubts(&vfs, "written").is_empty());
+    let vfs = begin(&kept_and_given(22, 17));
+    append(&vfs, &log_path(21), &[put(4)]);
+    assert!(!doubts(&vfs, "number 3 is gone").is_empty());
+    // What the open brings to tables is in the log before.
+    let vfs = begin_from(10, &read_by_open((3, 4)));
+    append(&vfs, &log_path(10), &[put(1), put(2), put(3), put(4)]);
+    append(&vfs, &log_path(21), &[put(5)]);
+    assert!(doubts(&vfs, "an older log has the numbers").is_empty());
+    let begin_named = |of_open: &[Vec<u8>]| {
+        let vfs = begin(&[of_open, &[flushed(FamilyId::DEFAULT, 21, 2)]].concat());
+        append(&vfs, &log_path(21), &[]);
+        vfs
+    };
+    assert!(doubts(&begin_named(&kept_and_given(22, 17)), "a family names the open's log").is_empty());
+    assert!(
+        !doubts(&begin_named(&kept_and_given(22, 17)[..2]), "the open left the family a log with changes").is_empty()
+    );
+    assert!(!doubts(&begin_named(&read_by_open((3, 3))), "the open had read number 3").is_empty());
+}
+
 /// It brings what it read to a table, and names the number behind the last log with it.
 #[test]
 fn flush_of_an_open_that_keeps_the_manifest_begins_no_log() {

@@ -220,11 +220,21 @@ impl RocksdbRange {
         let (begun, oldest) = (&recovered.rocksdb_logs.begun, recovered.oldest_rocksdb_log());
         let last = self.logs.iter().rfind(|(_, log)| log.first.is_some()).map(|(number, _)| *number);
         let last = last.max(begun.last_key_value().map(|(number, _)| *number)).unwrap_or_default();
-        for (&number, last_seq) in begun.range(oldest..).filter(|(number, _)| **number < last) {
-            let log = self.logs.get(&number);
+        for (&number, _) in begun.range(oldest..).filter(|(number, _)| **number < last) {
+            let (known, log) = (&recovered.rocksdb_logs, self.logs.get(&number));
             let next = self.logs.range(number..).find_map(|(_, log)| log.first);
-            // An open of RocksDB's that keeps the MANIFEST (reuse_manifest_on_open) names a log that it does not begin.
-            if log.is_some_and(|log| log.has_records) || next.is_some_and(|next| next.0 <= last_seq.0 + 1) {
+            let behind = begun.range(FileNumber(number.0 + 1)..).next().map_or(last, |(behind, _)| *behind);
+            // An open that keeps the MANIFEST (reuse_manifest_on_open) begins the next log while this one is empty. It leaves a family that
+            // has changes there the number.
+            let in_tables = known.in_tables_before(number).0;
+            let before = self.logs.range(..number).filter_map(|(_, log)| log.next).max().unwrap_or_default();
+            let own = before.max(SeqNo(in_tables + 1));
+            let is_left_by_open = known.is_left_by_open(number, behind, own);
+            let may_be_empty = match next {
+                Some(next) => next.0 <= in_tables + 1 || next <= own && is_left_by_open,
+                None => is_left_by_open && recovered.families.iter().all(|family| family.log_number > number),
+            };
+            if may_be_empty || log.is_some_and(|log| log.has_records) {
                 continue;
             }
             let what = if log.is_some() { "is empty" } else { "is missing" };
