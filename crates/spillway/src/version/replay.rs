@@ -175,8 +175,8 @@ impl RocksdbLogs {
             self.note_flushed_before(kept, earlier.unwrap_or_default());
         }
         let added = edit.added.iter().map(|(_, meta)| meta);
-        // The state with which a MANIFEST begins tells no next file.
-        let is_later = edit.next_file.is_some();
+        // The state with which a MANIFEST begins tells no next file. RocksDB's repair tells one, and log 0, which no flush names.
+        let is_later = edit.next_file.is_some() && edit.log_number != Some(FileNumber(0));
         let is_first = !edit.added.is_empty() && self.with_tables.insert(edit.family);
         let may_be_import = is_first && edit.family != FamilyId::DEFAULT;
         for meta in added.clone().filter(|meta| !is_later && meta.smallest_seq == SeqNo::ZERO) {

@@ -574,6 +574,19 @@ fn log_that_is_empty_before_an_open_that_keeps_the_manifest_leaves_no_doubt() {
     assert!(!doubts(&begin_named(&read_by_open((3, 3))), "the open had read number 3").is_empty());
 }
 
+/// RocksDB's repair leaves all tables and no log. An open that keeps its MANIFEST goes on behind the last number.
+#[test]
+fn tables_of_a_repair_of_rocksdbs_have_the_numbers_before_the_first_log() {
+    let begin = |first| {
+        let vfs = begun(5);
+        append(&vfs, &path(MANIFEST), &table(FamilyId::DEFAULT, (2, 3), Some(0)));
+        append(&vfs, &log_path(12), &[put(first)]);
+        vfs
+    };
+    assert!(doubts(&begin(4), "whole").is_empty());
+    assert!(!doubts(&begin(5), "number 4 is gone").is_empty());
+}
+
 /// It brings what it read to a table, and names the number behind the last log with it.
 #[test]
 fn flush_of_an_open_that_keeps_the_manifest_begins_no_log() {
