@@ -19,7 +19,7 @@ use crate::rocksdb_rows::{
 
 /// Numbers of tables, from the first to the last, that `family` got by a flush that named a log, or otherwise. A compaction left
 /// nothing of them.
-fn table(family: FamilyId, numbers: (u64, u64), log: Option<u64>) -> [Vec<u8>; 2] {
+pub fn table(family: FamilyId, numbers: (u64, u64), log: Option<u64>) -> [Vec<u8>; 2] {
     table_by(family, numbers, |edit| edit.log_number = log.map(FileNumber))
 }
 

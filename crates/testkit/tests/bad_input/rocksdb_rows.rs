@@ -21,6 +21,7 @@ use vfs::{Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Rule, Vfs};
 use wal::framed::FramedWriter;
 
 use crate::common::copy;
+use crate::rocksdb_lost_logs::table;
 
 pub const F: FamilyId = FamilyId(1);
 const COMPARATOR: &str = "leveldb.BytewiseComparator";
@@ -517,6 +518,8 @@ fn step_of_a_transaction_that_may_be_lost_is_told() {
         }
         // RocksDB that begins the next log has ended the one before.
         append(&torn, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 10, 1)]);
+        assert!(doubts(&torn, "a new family names the log").is_empty());
+        append(&torn, &path(MANIFEST), &table(FamilyId::DEFAULT, (1, 1), Some(10)));
         let zeroed = copy(&torn);
         let whole_bytes = zeroed.read_file(&log_path(4)).unwrap();
         let begin = bytes - step.len() - 7;

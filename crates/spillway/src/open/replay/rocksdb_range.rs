@@ -394,8 +394,7 @@ impl RocksdbRange {
     /// next record goes on. `may_prepare`: as in [`may_have_steps`](Self::may_have_steps).
     pub fn lacks_steps(&self, recovered: &Recovered, may_prepare: bool) -> Option<FileNumber> {
         let next_of = |number: FileNumber| self.logs.range(FileNumber(number.0 + 1)..).next();
-        let is_ended =
-            |number| next_of(number).is_some_and(|(next, _)| recovered.rocksdb_logs.begun.contains_key(next));
+        let is_ended = |number| next_of(number).is_some_and(|(next, _)| recovered.rocksdb_logs.is_of_flush(*next));
         let lacks = |(number, log): &(&FileNumber, &ReadLog)| log.is_damaged || log.is_torn && is_ended(**number);
         let damaged = self.logs.iter().filter(|_| self.may_have_steps(may_prepare)).find(lacks);
         self.damaged_old.or(damaged.map(|(number, _)| *number))
