@@ -355,6 +355,25 @@ fn log_that_ends_with_zeros_before_a_flush_is_told() {
     assert!(doubts(&begin(1, &made), "RocksDB went on").is_empty());
 }
 
+/// A power loss leaves zeros from a page of the last record on, which was not synced. One that a flush had ended was.
+#[test]
+fn log_that_ends_with_zeros_inside_a_record_is_told_before_a_flush_alone() {
+    let long = [&[2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5, 1, 1, b'2', 0x80, 0x40][..], &[b'v'; 8192]].concat();
+    let begin = |edits: &[Vec<u8>], next: u64| {
+        let vfs = begun(5);
+        append(&vfs, &path(MANIFEST), edits);
+        append(&vfs, &log_path(4), &[put(1), long.clone()]);
+        let mut bytes = vfs.read_file(&log_path(4)).unwrap();
+        bytes[4096..].fill(0);
+        vfs.write_file(&log_path(4), &bytes).unwrap();
+        append(&vfs, &log_path(10), &[put(next)]);
+        vfs
+    };
+    assert!(doubts(&begin(&[], 2), "RocksDB went on").is_empty());
+    assert!(!doubts(&begin(&[], 3), "another log tells that it was whole").is_empty());
+    is_told_for_f(&begin(&table(FamilyId::DEFAULT, (1, 2), Some(10)), 3), "a flush had ended it");
+}
+
 /// With `track_and_verify_wals` each log of RocksDB's tells how long the one before it was.
 #[test]
 fn log_that_is_shorter_than_the_next_one_tells_is_missed() {

@@ -320,6 +320,9 @@ impl FramedReader {
             let header = match self.parse_header() {
                 Ok(Some(header)) => header,
                 Ok(None) => match self.pass_zeros()? {
+                    Some(Step::Damage(_)) if self.ends_in_lost_pages(offset, offset + HEADER_BYTES as u64)? => {
+                        return Ok(Step::End(FramedEnd::Torn { offset }));
+                    }
                     Some(step) => return Ok(step),
                     None => continue,
                 },
@@ -332,7 +335,12 @@ impl FramedReader {
                 return Ok(Step::End(FramedEnd::OtherLog { offset }));
             }
             if !is_whole {
-                return Ok(self.damage("a checksum does not match"));
+                let damage = self.damage("a checksum does not match");
+                let end = self.block_start + header.payload.end as u64;
+                return Ok(match self.ends_in_lost_pages(offset, end)? {
+                    true => Step::End(FramedEnd::Torn { offset }),
+                    false => damage,
+                });
             }
             self.recycled |= header.log_number.is_some();
             self.at = header.payload.end;
@@ -402,6 +410,28 @@ impl FramedReader {
                 return Ok(None);
             }
         }
+    }
+
+    /// Whether a log's bytes are zeros up to the file's end, from a page boundary on that lies behind `offset` and before `end`: a power
+    /// loss took pages of a record that was not synced, and left the file's size. Moves the reader to `offset`.
+    fn ends_in_lost_pages(&mut self, offset: u64, end: u64) -> Result<bool> {
+        const PAGE_BYTES: u64 = 4 << 10;
+        // A MANIFEST's edits are synced one by one.
+        if self.log_number.is_none() || self.file_len <= (offset / PAGE_BYTES + 1) * PAGE_BYTES {
+            return Ok(false);
+        }
+        let mut zeros_from = self.file_len;
+        loop {
+            self.load((zeros_from - 1) / BLOCK_BYTES as u64 * BLOCK_BYTES as u64)?;
+            let last = self.block.iter().rposition(|&byte| byte != 0);
+            zeros_from = self.block_start + last.map_or(0, |last| last as u64 + 1);
+            if last.is_some() || zeros_from <= offset {
+                break;
+            }
+        }
+        self.load(offset)?;
+        let page = zeros_from.max(offset + 1).next_multiple_of(PAGE_BYTES);
+        Ok(page < end.min(self.file_len))
     }
 
     /// Damage makes the following lengths of the block untrustworthy, so reading resumes at the next block.

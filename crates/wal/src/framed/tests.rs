@@ -316,6 +316,38 @@ fn fragments_out_of_place_are_damage_that_can_be_passed() {
     assert_eq!((records, end.unwrap()), (vec![b"a".to_vec(), b"b".to_vec(), b"c".to_vec()], FramedEnd::Clean));
 }
 
+/// A power loss leaves zeros in place of the pages of the last record, and of what follows.
+#[test]
+fn zeros_from_a_page_on_inside_the_last_record_are_a_torn_end() {
+    const PAGE: usize = 4 << 10;
+    let zeroed = |len: usize, from: usize, behind: usize| {
+        let mut bytes = written(&[b"one".to_vec(), vec![b'v'; len], b"three".to_vec()]);
+        bytes[from..].fill(0);
+        bytes.resize(bytes.len() + behind, 0);
+        replayed(&bytes, WalRecoveryMode::PointInTime)
+    };
+    let torn = (vec![b"one".to_vec()], FramedEnd::Torn { offset: 10 });
+    for (len, from, behind) in
+        [(5000, PAGE, 0), (5000, PAGE, 9 * PAGE), (9000, 2 * PAGE, 0), (90_000, PAGE, 0), (90_000, 20 * PAGE, 0)]
+    {
+        let (records, end) = zeroed(len, from, behind);
+        assert_eq!((records, end.unwrap()), torn, "{len} bytes, zeros from {from}");
+    }
+    // The header is cut in two: of the checksum, or of the length.
+    for header in [3, 5] {
+        let mut bytes = written(&[vec![b'v'; PAGE - header - 7], vec![b'w'; 200]]);
+        bytes[PAGE..].fill(0);
+        let (records, end) = replayed(&bytes, WalRecoveryMode::PointInTime);
+        assert_eq!((records.len(), end.unwrap()), (1, FramedEnd::Torn { offset: (PAGE - header) as u64 }));
+    }
+    // The zeros begin elsewhere, or behind the record, or something follows.
+    let is_damaged = |(_, end): (Vec<_>, Result<FramedEnd>)| end.unwrap() == FramedEnd::Damaged { offset: 10 };
+    assert!(is_damaged(zeroed(5000, 4200, 0)) && is_damaged(zeroed(3000, 3000, 9 * PAGE)));
+    let mut bytes = written(&[b"one".to_vec(), vec![b'v'; 5000]]);
+    bytes[PAGE..5000].fill(0);
+    assert!(is_damaged(replayed(&bytes, WalRecoveryMode::PointInTime)));
+}
+
 #[test]
 fn a_read_that_falls_short_is_never_the_end() {
     let vfs = FaultVfs::new(holding(&written(&[patterned(BLOCK_BYTES, 1), patterned(20, 2)])));
