@@ -134,6 +134,7 @@ fn resources() {
 /// A value that no version of RocksDB has by default.
 fn off_default(row: &Unhonoured) -> &'static str {
     match row.defaults.first() {
+        _ if row.name == "daily_offpeak_time_utc" => "04:30-07:30",
         Some(&"true") => "false",
         Some(&"false") => "true",
         Some(default) if default.parse::<f64>().is_ok() => "77",

@@ -229,8 +229,10 @@ fn an_empty_log_that_is_gone_is_no_loss_and_hides_none() {
     let copied = Db::open("/db", &options(&found)).unwrap();
     copied.checkpoint("/copy").unwrap();
     let copy = Db::open("/copy", &options(&found)).unwrap();
+    Db::checkpoint_beside("/db", &options(&found), "/beside").unwrap();
+    let beside = Db::open("/beside", &options(&found)).unwrap();
     for key in ["a", "b", "c", "f", "g", "h", "i"] {
-        assert!(has(&copied, key) && has(&copy, key), "{key}");
+        assert!([&copied, &copy, &beside].iter().all(|db| has(db, key)), "{key}");
     }
     assert_eq!(kind_of(Db::open("/db", &options(&without(&[2, 3])))), ErrorKind::Corruption, "c is lost");
     assert_eq!(kind_of(Db::open("/db", &options(&without(&[2, 3, 4])))), ErrorKind::Corruption);

@@ -192,7 +192,7 @@ static void test_bottommost(rocksdb_t* db, char** argv) {
     CHECK_OK(error);
     rocksdb_ingestexternalfileoptions_set_fail_if_not_bottommost_level(ingest, 1);
     ingest_keys(db, argv, "j", ingest);
-    CHECK_ERROR(error, "Invalid argument: Files cannot be ingested to Lmax");
+    CHECK_ERROR(error, "Operation failed. Try again.: Files cannot be ingested to Lmax");
     ingest_keys(db, argv, "k", ingest);
     CHECK_OK(error);
     rocksdb_ingestexternalfileoptions_set_fail_if_not_bottommost_level(ingest, 0);

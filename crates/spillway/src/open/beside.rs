@@ -122,6 +122,9 @@ impl Opening<'_> {
         let tables = || self.families.values().flat_map(FamilyState::tables);
         let of_values: BTreeSet<FileNumber> =
             tables().flat_map(|table| &table.meta.value_logs).map(|share| share.log).collect();
+        // Logs that may be gone, which later ones name.
+        let noted = recovered.noted_logs();
+        let gone = noted.in_tables().filter(|end| own().all(|log| log != end.log)).copied();
         let range = own().min().map(|oldest| WalRange { oldest, newest: own().max() });
         // Without a range recovery would replay logs that are there for their values only.
         let wal_range = range.or_else(|| of_values.last().copied().map(WalRange::none_through));
@@ -131,7 +134,7 @@ impl Opening<'_> {
             last_seq: replayed.last_seq,
             min_log_to_keep: log_number,
             max_family: recovered.max_family,
-            log_ends: ends.filter(|end| own().any(|log| log == end.log)).collect(),
+            log_ends: ends.filter(|end| own().any(|log| log == end.log)).chain(gone).collect(),
             wal_range,
             log_frontiers: None,
             log_dir: LOG_DIR_OF_COPY.to_owned(),
