@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_begins_with_the_first_log_that_is_needed() {
+    fn live_range_begins_with_the_first_needed_log() {
         let live = three_logs();
         assert_eq!(live.range_after(after(SeqNo(9))), range(5, 9));
         assert_eq!(live.range_after(after(SeqNo(10))), range(7, 9));

@@ -129,7 +129,7 @@ pub struct QueuedMemtable {
     /// The largest number allocated before the switch, or `MUTABLE`.
     largest_seq: AtomicU64,
     logged_through: AtomicU64,
-    /// WAL position of the next memtable's first record, packed. 0 while mutable, or if the position is unknown.
+    /// Where replay begins that has this memtable (see `MemtableBoundary`), packed. 0 while mutable, or if it is unknown.
     replay_from: AtomicU64,
     /// Held while inserting; `None` if writers may insert concurrently.
     inserting: Option<Mutex<()>>,
