@@ -19,12 +19,12 @@ pub const DEFAULT_FAMILY_NAME: &str = "default";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RocksdbLogs {
     /// Logs that were begun after the MANIFEST was, each with the last number in tables at that time. A family's log number
-    /// names one that is there; only those that an open gives, below the MANIFEST's own number, may be of none.
+    /// names one that is there; only those that an open gives, below the MANIFEST's own number, or a close
+    /// (`optimize_manifest_for_recovery`), may be of none. Empty where a later open kept the MANIFEST.
     pub begun: BTreeMap<FileNumber, SeqNo>,
-    /// Numbers that a family was given as its log's while none of that number was begun: by an open, or by a close
-    /// (`optimize_manifest_for_recovery`). Each with the next file by then, which an open's own first log is below. The next open may
-    /// keep the MANIFEST.
-    pub unbegun: BTreeMap<FileNumber, FileNumber>,
+    /// A later open kept the MANIFEST (`reuse_manifest_on_open`). It gives numbers to families, begins its log while the last one may
+    /// be empty, and does not name its own: then log numbers prove no log.
+    pub is_kept: bool,
     /// Bytes of logs that were synced.
     pub synced: BTreeMap<FileNumber, u64>,
     /// First and last numbers of the tables that flushes and ingests made, those deleted since included: of each first number
@@ -46,8 +46,8 @@ pub(crate) struct RocksdbLogs {
     pub options_before: FileNumber,
     /// The first edits behind the state with which the MANIFEST begins.
     first: FirstEdits,
-    /// The next file of the edits of the last open.
-    opened: Option<FileNumber>,
+    /// The next file of the last edit, if that has no changes.
+    without_changes: Option<FileNumber>,
     /// The next file of the edit that named the last log first.
     named_at: Option<FileNumber>,
     /// An open began the MANIFEST, right behind its first log.
@@ -115,11 +115,10 @@ impl RocksdbLogs {
         self.begun.last_key_value().map(|(number, _)| *number)
     }
 
-    /// Whether a flush began the log, which RocksDB does only once the one before has writes. A new family names the current one, which
-    /// may be the first of an open that kept the MANIFEST, and so may a flush of unlogged writes.
+    /// Whether a flush began the log, which RocksDB does only once the one before has writes. A new family names the current one, and
+    /// so may a flush of unlogged writes.
     pub fn is_of_flush(&self, log: FileNumber) -> bool {
-        let is_of_open = self.unbegun.range(..log).next_back().is_some_and(|(_, behind)| log < *behind);
-        self.begun.contains_key(&log) && self.flushed_before.contains_key(&log) && !is_of_open
+        self.begun.contains_key(&log) && self.flushed_before.contains_key(&log)
     }
 
     /// A number in tables when the log was begun, which its own are above: as large a one as is known.
@@ -128,31 +127,14 @@ impl RocksdbLogs {
         of_flushes.max(self.begun.get(&log).copied()).unwrap_or_default()
     }
 
-    /// Whether an open began the log behind this one, which is at most `next`, and brought to tables no number from `first` on.
-    pub fn is_left_by_open(&self, log: FileNumber, next: FileNumber, first: SeqNo) -> bool {
-        let given = self.unbegun.range(FileNumber(log.0 + 1)..next).next();
-        given.is_some_and(|(given, _)| self.in_tables_before(*given) < first)
-    }
-
     /// `last_seq`: as of the MANIFEST so far.
     fn apply(&mut self, edit: &VersionEdit, last_seq: SeqNo) {
         self.first.add(edit, last_seq);
-        // An open tells the log that it gives to each family, and the last number with the last of them.
-        // It begins with an edit without changes, and all of its edits tell one next file. That may be in a MANIFEST that it keeps.
-        if edit.prev_log.is_some() && !has_changes(edit) {
-            self.opened = edit.next_file;
-        }
-        // A flush has a table, and so has an open that brings what it read in logs to tables. What a MANIFEST begins with names no
-        // previous log.
-        let is_flush = !edit.added.is_empty() && (self.opened.is_none() || edit.next_file != self.opened);
-        let begins_log = edit.prev_log.is_none() || edit.add_family.is_some() || is_flush;
-        // A close gives the number that the next open gives again, with a table too.
-        let is_unbegun = |log: &FileNumber| !begins_log || edit.add_family.is_none() && self.unbegun.contains_key(log);
-        if let Some(log) = edit.log_number.filter(is_unbegun) {
-            let behind = self.unbegun.entry(log).or_default();
-            *behind = edit.next_file.unwrap_or_default().max(*behind);
-            self.begun.remove(&log);
-        } else if let Some(log) = edit.log_number {
+        self.find_kept(edit);
+        // A flush has a table, or RocksDB wrote the state with which the MANIFEST begins, which names no previous log. An open, and a
+        // close, give numbers without a log.
+        let begins_log = edit.prev_log.is_none() || edit.add_family.is_some() || !edit.added.is_empty();
+        if let Some(log) = edit.log_number.filter(|_| begins_log) {
             if !self.begun.contains_key(&log) {
                 self.named_at = edit.next_file;
             }
@@ -169,7 +151,6 @@ impl RocksdbLogs {
         }
         if let Some(kept) = edit.min_log_to_keep {
             self.begun = self.begun.split_off(&kept);
-            self.unbegun = self.unbegun.split_off(&kept);
             let later = self.flushed_before.split_off(&kept);
             let earlier = std::mem::replace(&mut self.flushed_before, later).into_values().max();
             self.note_flushed_before(kept, earlier.unwrap_or_default());
@@ -200,6 +181,15 @@ impl RocksdbLogs {
         }
     }
 
+    /// An open begins with two edits without changes, which tell one next file. Those with which the MANIFEST begins are of the open
+    /// that began it.
+    fn find_kept(&mut self, edit: &VersionEdit) {
+        let is_without = edit.prev_log.is_some() && !has_changes(edit);
+        let again = edit.next_file.filter(|next| is_without && self.first.next_file < Some(*next));
+        self.is_kept |= again.is_some() && again == self.without_changes;
+        self.without_changes = again;
+    }
+
     fn note_flushed_before(&mut self, log: FileNumber, last: SeqNo) {
         let before = self.flushed_before.entry(log).or_default();
         *before = last.max(*before);
@@ -207,7 +197,9 @@ impl RocksdbLogs {
 
     /// All edits of the MANIFEST of this number are applied.
     fn finish(&mut self, manifest: FileNumber) {
-        self.begun.retain(|log, _| *log > manifest);
+        // What the making of a database begins an open either keeps or lets go.
+        self.is_kept |= manifest.0 == 1;
+        self.begun.retain(|log, _| *log > manifest && !self.is_kept);
         let first = self.first.clone();
         if first.without_changes > 1 && first.next_file <= Some(manifest) {
             let own = FileNumber(manifest.0.saturating_sub(1));

@@ -38,19 +38,24 @@ fn table_by(family: FamilyId, numbers: (u64, u64), change: impl FnOnce(&mut Vers
     [came, edit(|edit| (edit.family, edit.deleted) = (family, vec![(0, FileNumber(11))]))]
 }
 
-/// As an open that keeps the MANIFEST writes its edits (`reuse_manifest_on_open`). The open's own log is below the file `next`.
-fn of_kept(next: u64, change: impl FnOnce(&mut VersionEdit)) -> impl FnOnce(&mut VersionEdit) {
+/// As the `nth` open that keeps the MANIFEST writes its edits (`reuse_manifest_on_open`): all tell one next file, above those before.
+fn of_kept(nth: u64, change: impl FnOnce(&mut VersionEdit)) -> impl FnOnce(&mut VersionEdit) {
     move |edit| {
-        (edit.prev_log, edit.next_file) = (Some(FileNumber(0)), Some(FileNumber(next)));
+        (edit.prev_log, edit.next_file) = (Some(FileNumber(0)), Some(FileNumber(30 + nth)));
         change(edit);
     }
 }
 
+/// What such an open writes first.
+fn kept(nth: u64) -> Vec<Vec<u8>> {
+    vec![edit(of_kept(nth, |_| ())), edit(of_kept(nth, |_| ()))]
+}
+
 /// What such an open writes that gives each family the number `given`, which no log begins with.
-fn kept_and_given(next: u64, given: u64) -> Vec<Vec<u8>> {
+fn kept_and_given(nth: u64, given: u64) -> Vec<Vec<u8>> {
     let gives =
-        |family| edit(of_kept(next, move |edit| (edit.family, edit.log_number) = (family, Some(FileNumber(given)))));
-    vec![edit(of_kept(next, |_| ())), gives(FamilyId::DEFAULT), gives(F)]
+        |family| edit(of_kept(nth, move |edit| (edit.family, edit.log_number) = (family, Some(FileNumber(given)))));
+    [kept(nth), vec![gives(FamilyId::DEFAULT), gives(F)]].concat()
 }
 
 fn lose(vfs: &MemoryVfs, number: u64) {
@@ -501,6 +506,7 @@ fn close_that_names_a_log_that_is_not_begun_leaves_no_doubt() {
     assert!(doubts(&vfs, "closed").is_empty());
     lose(&vfs, 10);
     assert!(!is_whole(&vfs), "the log that the close left is gone");
+    append(&vfs, &path(MANIFEST), &kept(1));
     append(&vfs, &log_path(14), &[put(2)]);
     assert!(doubts(&vfs, "opened again").is_empty());
 }
@@ -516,16 +522,14 @@ fn family_of_the_first_open_names_the_first_log() {
     append(&vfs, &path("MANIFEST-000001"), &table(FamilyId::DEFAULT, (2, 2), Some(10)));
     append(&vfs, &log_path(10), &[put(3)]);
     assert!(doubts(&vfs, "flushed").is_empty());
-    lose(&vfs, 4);
-    is_told_for_f(&vfs, "the first log is gone");
 }
 
 /// A close gave the number before (`optimize_manifest_for_recovery`), and the open's first edit has the table.
 #[test]
 fn flush_of_an_open_behind_a_close_begins_no_log() {
     let vfs = begun(5);
-    let read = table_by(FamilyId::DEFAULT, (1, 1), of_kept(13, |edit| edit.log_number = Some(FileNumber(9))));
-    append(&vfs, &path(MANIFEST), &[&kept_and_given(8, 9)[1..], &[kept_from(9)], &read].concat());
+    let read = table_by(FamilyId::DEFAULT, (1, 1), of_kept(2, |edit| edit.log_number = Some(FileNumber(9))));
+    append(&vfs, &path(MANIFEST), &[&kept_and_given(1, 9)[2..], &[kept_from(9)], &kept(2), &read].concat());
     append(&vfs, &log_path(12), &[put(3)]); // number 2 went to no log
     assert!(doubts(&vfs, "opened").is_empty());
 }
@@ -534,7 +538,7 @@ fn flush_of_an_open_behind_a_close_begins_no_log() {
 #[test]
 fn family_of_an_open_that_keeps_the_manifest_names_its_first_log() {
     let vfs = begun(5);
-    append(&vfs, &path(MANIFEST), &[kept_and_given(8, 5), vec![kept_from(5)], kept_and_given(13, 9)].concat());
+    append(&vfs, &path(MANIFEST), &[kept_and_given(1, 5), vec![kept_from(5)], kept_and_given(2, 9)].concat());
     let made = edit(|edit| {
         (edit.family, edit.add_family, edit.max_family) = (FamilyId(2), Some("g".to_owned()), Some(2));
         (edit.comparator, edit.log_number) = (Some("leveldb.BytewiseComparator".to_owned()), Some(FileNumber(12)));
@@ -548,8 +552,6 @@ fn family_of_an_open_that_keeps_the_manifest_names_its_first_log() {
     append(&vfs, &path(MANIFEST), &table(FamilyId::DEFAULT, (2, 2), Some(16)));
     append(&vfs, &log_path(16), &[]);
     assert!(doubts(&vfs, "flushed").is_empty());
-    lose(&vfs, 12);
-    assert!(!doubts(&vfs, "the open's log is gone").is_empty());
 }
 
 /// A `TransactionDB` keeps it. Two flushes named it, and the second one's table has the larger number.
@@ -565,32 +567,32 @@ fn log_that_is_empty_before_an_open_that_keeps_the_manifest_leaves_no_doubt() {
         append(&vfs, &log_path(16), &[]);
         vfs
     };
-    let begin = |of_open: &[Vec<u8>]| begin_from(16, of_open);
-    let read_by_open = |numbers: (u64, u64)| {
-        let read = table_by(FamilyId::DEFAULT, numbers, of_kept(22, |edit| edit.log_number = Some(FileNumber(17))));
-        [&kept_and_given(22, 17)[..1], &read, &kept_and_given(22, 17)[2..]].concat()
-    };
-    let vfs = begin(&kept_and_given(22, 17));
-    append(&vfs, &log_path(21), &[put(3)]);
+    let vfs = begin_from(16, &kept_and_given(2, 37));
+    append(&vfs, &log_path(41), &[put(3)]);
     assert!(doubts(&vfs, "written").is_empty());
-    let vfs = begin(&kept_and_given(22, 17));
-    append(&vfs, &log_path(21), &[put(4)]);
-    assert!(!doubts(&vfs, "number 3 is gone").is_empty());
     // What the open brings to tables is in the log before.
-    let vfs = begin_from(10, &read_by_open((3, 4)));
+    let read = table_by(FamilyId::DEFAULT, (3, 4), of_kept(2, |edit| edit.log_number = Some(FileNumber(37))));
+    let given = edit(of_kept(2, |edit| (edit.family, edit.log_number) = (F, Some(FileNumber(37)))));
+    let vfs = begin_from(10, &[kept(2), read.to_vec(), vec![given]].concat());
     append(&vfs, &log_path(10), &[put(1), put(2), put(3), put(4)]);
-    append(&vfs, &log_path(21), &[put(5)]);
+    append(&vfs, &log_path(41), &[put(5)]);
     assert!(doubts(&vfs, "an older log has the numbers").is_empty());
-    let begin_named = |of_open: &[Vec<u8>]| {
-        let vfs = begin(&[of_open, &[flushed(FamilyId::DEFAULT, 21, 2)]].concat());
-        append(&vfs, &log_path(21), &[]);
-        vfs
-    };
-    assert!(doubts(&begin_named(&kept_and_given(22, 17)), "a family names the open's log").is_empty());
-    assert!(
-        !doubts(&begin_named(&kept_and_given(22, 17)[..2]), "the open left the family a log with changes").is_empty()
-    );
-    assert!(!doubts(&begin_named(&read_by_open((3, 3))), "the open had read number 3").is_empty());
+    let vfs = begin_from(16, &[&kept_and_given(2, 37)[..], &[flushed(FamilyId::DEFAULT, 41, 2)]].concat());
+    append(&vfs, &log_path(41), &[]);
+    assert!(doubts(&vfs, "a family names the open's log").is_empty());
+}
+
+/// Its log numbers prove no log; the numbers of changes do, as everywhere.
+#[test]
+fn log_that_is_gone_before_an_open_that_keeps_the_manifest_is_missed_by_its_numbers() {
+    let vfs = begun(5);
+    append(&vfs, &path(MANIFEST), &[table(FamilyId::DEFAULT, (1, 1), Some(12)).to_vec(), kept(2)].concat());
+    for (log, number) in [(4, 1), (12, 2), (41, 3)] {
+        append(&vfs, &log_path(log), &[put(number)]);
+    }
+    assert!(doubts(&vfs, "whole").is_empty());
+    lose(&vfs, 12);
+    assert!(!doubts(&vfs, "number 2 is gone").is_empty());
 }
 
 /// RocksDB's repair leaves all tables and no log. An open that keeps its MANIFEST goes on behind the last number.
@@ -610,16 +612,14 @@ fn tables_of_a_repair_of_rocksdbs_have_the_numbers_before_the_first_log() {
 #[test]
 fn flush_of_an_open_that_keeps_the_manifest_begins_no_log() {
     let vfs = begun(5);
-    let read = table_by(FamilyId::DEFAULT, (1, 1), of_kept(13, |edit| edit.log_number = Some(FileNumber(9))));
-    let given = edit(of_kept(13, |edit| (edit.family, edit.log_number) = (F, Some(FileNumber(9)))));
-    append(&vfs, &path(MANIFEST), &[&[edit(of_kept(13, |_| ()))], &read[..], &[kept_from(9), given]].concat());
+    let read = table_by(FamilyId::DEFAULT, (1, 1), of_kept(2, |edit| edit.log_number = Some(FileNumber(9))));
+    let given = edit(of_kept(2, |edit| (edit.family, edit.log_number) = (F, Some(FileNumber(9)))));
+    append(&vfs, &path(MANIFEST), &[&kept(2)[..], &read, &[kept_from(9), given]].concat());
     append(&vfs, &log_path(12), &[put(3)]); // number 2 went to no log
     assert!(doubts(&vfs, "opened").is_empty());
     append(&vfs, &path(MANIFEST), &table(FamilyId::DEFAULT, (4, 4), Some(16)));
     append(&vfs, &log_path(16), &[put(5)]);
     assert!(doubts(&vfs, "flushed").is_empty());
-    lose(&vfs, 12);
-    is_told_for_f(&vfs, "the log of the open is gone");
 }
 
 /// What a flush for the later log brought to tables has smaller numbers than that log.

@@ -96,8 +96,8 @@ pub(crate) fn check_place<'a>(
     let lost = match recovered.filter(|_| is_original) {
         Some(recovered) => {
             // One beside the tables is empty, or counted before. A close may name the number behind its last log as the oldest needed.
-            let is_unbegun = recovered.rocksdb_logs.unbegun.contains_key(&needed);
-            let begun = if is_unbegun { FileNumber(0) } else { needed };
+            let is_begun = recovered.rocksdb_logs.begun.contains_key(&needed);
+            let begun = if is_begun { needed } else { FileNumber(0) };
             let first = begun.max(FileNumber(recovered.manifest.0.saturating_sub(1)));
             let there = &needed_logs(vfs, dir, first)? | &found;
             lost_last(here, &there, recovered).or(lost_first(vfs, dir, here, &there, recovered)?)

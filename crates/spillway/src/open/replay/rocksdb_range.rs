@@ -204,8 +204,7 @@ impl RocksdbRange {
         }
     }
 
-    /// Whether a log ends as a crash leaves it, and a flush went on in the next one: RocksDB had ended it before, and synced it. An open
-    /// that keeps the MANIFEST may have begun the next one, too, and a new family names that.
+    /// Whether a log ends as a crash leaves it, and a flush went on in the next one: RocksDB had ended it before, and synced it.
     fn is_torn_behind_its_end(&self, number: FileNumber, recovered: &Recovered) -> bool {
         let behind = || self.logs.range(FileNumber(number.0 + 1)..);
         let known = &recovered.rocksdb_logs;
@@ -223,17 +222,7 @@ impl RocksdbRange {
         for (&number, _) in begun.range(oldest..).filter(|(number, _)| **number < last) {
             let (known, log) = (&recovered.rocksdb_logs, self.logs.get(&number));
             let next = self.logs.range(number..).find_map(|(_, log)| log.first);
-            let behind = begun.range(FileNumber(number.0 + 1)..).next().map_or(last, |(behind, _)| *behind);
-            // An open that keeps the MANIFEST (reuse_manifest_on_open) begins the next log while this one is empty. It leaves a family that
-            // has changes there the number.
-            let in_tables = known.in_tables_before(number).0;
-            let before = self.logs.range(..number).filter_map(|(_, log)| log.next).max().unwrap_or_default();
-            let own = before.max(SeqNo(in_tables + 1));
-            let is_left_by_open = known.is_left_by_open(number, behind, own);
-            let may_be_empty = match next {
-                Some(next) => next.0 <= in_tables + 1 || next <= own && is_left_by_open,
-                None => is_left_by_open && recovered.families.iter().all(|family| family.log_number > number),
-            };
+            let may_be_empty = next.is_some_and(|next| next.0 <= known.in_tables_before(number).0 + 1);
             if may_be_empty || log.is_some_and(|log| log.has_records) {
                 continue;
             }
@@ -266,15 +255,7 @@ impl RocksdbRange {
             let needed = empty.filter(|_| needed.0 == 0).map_or(needed, |(number, _)| *number);
             parts.entry(needed).or_insert_with(|| MissingPart::of(needed, through, why, recovered));
         }
-        // In the MANIFEST that a new database begins with, the first log of the open is the one that a new family names.
-        let is_first = oldest.0 == 0 && recovered.manifest == FileNumber(1);
-        // Where the oldest is a number that an open gave, which no log has, the open's own log is the first.
-        let is_given = recovered.rocksdb_logs.unbegun.contains_key(&oldest);
-        let mut named = begun.range(oldest..).map(|(number, _)| *number);
-        let named = match is_given {
-            true => named.find(|next| recovered.rocksdb_logs.is_of_flush(*next)),
-            false => named.next().filter(|next| *next > oldest && !is_first),
-        };
+        let named = begun.range(oldest..).next().map(|(number, _)| *number).filter(|next| *next > oldest);
         let kept = recovered.min_log_to_keep;
         let prepared_in = recovered.rocksdb_logs.prepared_in.filter(|log| *log == kept);
         let behind = prepared_in.map(|log| FileNumber(log.0 + 1)).or(self.log_with_one_before(recovered));
@@ -294,10 +275,7 @@ impl RocksdbRange {
         let (kept, first) = (recovered.min_log_to_keep, self.behind_first_log(recovered));
         let named = || recovered.families.iter().map(|family| family.log_number);
         let with_changes = self.logs.iter().filter(|(_, log)| log.first.is_some()).map(|(number, _)| *number);
-        let known = &recovered.rocksdb_logs;
-        // A later open may have kept the MANIFEST of a close that noted a log without beginning one.
-        let is_of_close = !known.is_of_open && known.unbegun.contains_key(&kept);
-        let is_needed = kept.0 > 0 && !is_of_close && named().any(|log| log == kept);
+        let is_needed = kept.0 > 0 && named().any(|log| log == kept);
         let later = named().chain(with_changes).filter(|log| first.0 > 0 && *log > first);
         later.filter(|log| is_needed && *log > kept).min()
     }
@@ -305,6 +283,9 @@ impl RocksdbRange {
     /// A file that is younger than the first log of the last open. 0: not known.
     fn behind_first_log(&self, recovered: &Recovered) -> FileNumber {
         let known = &recovered.rocksdb_logs;
+        if known.is_kept {
+            return FileNumber(0);
+        }
         // Of a MANIFEST that is begun anew later, the number before its own is a table's.
         let is_of_open =
             known.is_of_open || self.logs.contains_key(&FileNumber(recovered.manifest.0.saturating_sub(1)));
