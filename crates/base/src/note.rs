@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::options::InfoLogLevel;
 
-pub use crate::{note_error as error, note_info as info, note_warn as warn};
+pub use crate::{note_info as info, note_warn as warn, record_error as error};
 
 /// Receives lines for the event log of a database.
 pub trait Sink: Send + Sync {
@@ -98,7 +98,7 @@ macro_rules! note_parts {
 
 /// Logs an error.
 #[macro_export]
-macro_rules! note_error {
+macro_rules! record_error {
     ($($rest:tt)+) => {{
         tracing::error!($($rest)+);
         $crate::note::tell($crate::options::InfoLogLevel::Error, file!(), line!(), |_fields, message| {

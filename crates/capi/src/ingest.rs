@@ -61,7 +61,7 @@ impl Database {
         let prepared = self.db.prepare_ingest(&[request], &options, &IngestProgress::default());
         let ingested = prepared.and_then(|prepared| {
             if options.value_times && prepared.files() > 0 {
-                self.db.note_times(family)?;
+                self.db.record_times(family)?;
             }
             self.db.commit_ingest(prepared)
         });

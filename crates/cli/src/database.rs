@@ -170,7 +170,7 @@ impl DatabaseArgs {
     /// As [`open`](Self::open), and finds the family.
     pub fn open_family(&self, access: Access, family: &FamilyArgs) -> Outcome<(Database, Arc<Family>)> {
         let (dir, mut options) = self.options_for(access)?;
-        family.note_times(&mut options);
+        family.record_times(&mut options);
         let db = self.opened(Database::open(&dir, &options)?, &options);
         let family = family.of(&db)?;
         Ok((db, family))
@@ -194,7 +194,7 @@ impl DatabaseArgs {
     /// target.
     pub fn open_to_copy(&self, adopt: bool, target: &Path) -> Outcome<ToCopy> {
         let (dir, mut options) = self.options_for(Access::Write { adopt, create: false })?;
-        let report = note_report(&*options.vfs, &dir)?;
+        let report = print_report(&*options.vfs, &dir)?;
         if let Some(db) = self.open_own(&dir, &options)? {
             return Ok(ToCopy { db, report, beside: None });
         }
@@ -220,7 +220,7 @@ impl DatabaseArgs {
     /// something comes with the last number.
     pub fn checkpoint(&self, adopt: bool, to: &Path) -> Outcome<(SeqNo, bool)> {
         let (dir, options) = self.options_for(Access::Write { adopt, create: false })?;
-        let is_reported = note_report(&*options.vfs, &dir)?.is_some();
+        let is_reported = print_report(&*options.vfs, &dir)?.is_some();
         let last = match self.open_own(&dir, &options)? {
             None => Database::checkpoint_beside(&dir, &options, to)?,
             Some(db) => {
@@ -256,7 +256,7 @@ impl DatabaseArgs {
     /// If WALs were salvaged, also returns the error of the ordinary open.
     pub fn open_damaged(&self, family: &FamilyArgs) -> Outcome<(Database, Option<Error>)> {
         let (dir, mut options) = self.options_for(Access::Read)?;
-        family.note_times(&mut options);
+        family.record_times(&mut options);
         let error = match Database::open(&dir, &options) {
             Ok(db) => return Ok((warn_of_doubts(db), None)),
             Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => error,
@@ -377,7 +377,7 @@ pub fn unfinished_beside(vfs: &dyn Vfs, dir: &Path) -> String {
 
 /// Notes that a copy does not carry the report of an earlier repair: what that lost or doubted is so in the copy, too.
 /// Returns the report.
-fn note_report(vfs: &dyn Vfs, dir: &Path) -> Outcome<Option<PathBuf>> {
+fn print_report(vfs: &dyn Vfs, dir: &Path) -> Outcome<Option<PathBuf>> {
     let lost = dir.join("lost");
     let names = if vfs.exists(&lost)? { vfs.read_dir(&lost)? } else { Vec::new() };
     let report = names.iter().find(|name| *name == "REPORT" || name.starts_with("REPORT.")).map(|name| lost.join(name));
@@ -467,7 +467,7 @@ fn is_rocksdbs(vfs: &dyn Vfs, dir: &Path, access: Access) -> Outcome<bool> {
 
 impl FamilyArgs {
     /// Sets the option that `--ttl` stands for.
-    fn note_times(&self, options: &mut OpenOptions) {
+    fn record_times(&self, options: &mut OpenOptions) {
         if !self.ttl {
             return;
         }

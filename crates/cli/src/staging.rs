@@ -11,7 +11,7 @@ use std::sync::Arc;
 use spillway::internal::vfs::{LockGuard, Vfs};
 use spillway::internal::{Error, ErrorKind, Result};
 
-pub use self::abandoned::{clear_abandoned, first_of_a_part, note_complete, note_rename};
+pub use self::abandoned::{clear_abandoned, first_of_a_part, record_complete, record_rename};
 
 /// Prefix of staging directory names; hexadecimal digits follow.
 const PREFIX: &str = ".spillway-tables-";

@@ -156,18 +156,18 @@ fn a_tables_name_stands_for_one_content_from_copy_to_copy() {
                 let next = dir.path().join(format!("copy{round}-{written}"));
                 let summary = copy(&db, &next, if round % 2 == 0 { 0 } else { u64::MAX });
                 assert_eq!(summary.rewritten_tables > 0, memtable == CONVERTED);
-                note_tables(&path, &mut known);
-                note_tables(&next, &mut known);
+                record_tables(&path, &mut known);
+                record_tables(&next, &mut known);
                 path = if round % 3 == 2 { next } else { path };
             }
             db.compact_range(&db.default_family(), None, None, &Default::default()).unwrap();
-            note_tables(&path, &mut known);
+            record_tables(&path, &mut known);
         }
         assert_eq!(batches(&Db::open(&path, &options(memtable)).unwrap()), written);
     }
 }
 
-fn note_tables(dir: &Path, known: &mut BTreeMap<String, Vec<u8>>) {
+fn record_tables(dir: &Path, known: &mut BTreeMap<String, Vec<u8>>) {
     for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
         let name = entry.file_name().into_string().unwrap();
         if name.ends_with(".sst") {

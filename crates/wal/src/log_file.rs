@@ -332,10 +332,10 @@ impl LogFile {
         self.released.fetch_max(end, Ordering::Relaxed);
         self.writeback.store(end, Ordering::Relaxed);
         let started = self.backing.start_writeback(start, end - start).map_err(|error| error.at_path(&self.path));
-        started.inspect_err(|error| self.note_failure(&mut failed, error))
+        started.inspect_err(|error| self.record_failure(&mut failed, error))
     }
 
-    fn note_failure(&self, failed: &mut Option<Error>, error: &Error) {
+    fn record_failure(&self, failed: &mut Option<Error>, error: &Error) {
         *failed = Some(error.clone());
         self.has_failed.store(true, Ordering::Release);
     }
@@ -394,7 +394,7 @@ impl LogFile {
             self.backing.release(from, frontier.saturating_sub(from));
             if let Err(error) = self.backing.sync() {
                 let error = error.at_path(&self.path);
-                self.note_failure(&mut failed, &error);
+                self.record_failure(&mut failed, &error);
                 return Err(error);
             }
             self.synced.fetch_max(frontier, Ordering::Release);

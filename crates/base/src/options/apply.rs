@@ -37,7 +37,7 @@ pub fn keep_both(db: &mut DbOptions, family: &mut FamilyOptions, text: &str) -> 
 fn apply_both_by(db: &mut DbOptions, family: &mut FamilyOptions, text: &str, mut load: Load) -> Result<Vec<String>> {
     let mut copy = (db.clone(), family.clone());
     let pairs = string::pairs(text)?;
-    kept::note_ignore(pairs.iter().copied(), &mut load)?;
+    kept::read_ignore(pairs.iter().copied(), &mut load)?;
     for (name, value) in pairs {
         let is_of_db = copy.0.find_mut(name).is_some() || copy.0.unhonoured().iter().any(|row| row.name == name);
         let group: &mut dyn OptionGroup = if is_of_db { &mut copy.0 } else { &mut copy.1 };
@@ -70,7 +70,7 @@ pub fn apply_value<G: OptionGroup + Clone>(group: &mut G, value: &Value) -> Resu
 pub fn set_at_runtime<G: OptionGroup + Clone>(group: &mut G, changes: &[(&str, &str)]) -> Result<Vec<String>> {
     let load = Load { running: true, ..Load::default() };
     all_or_nothing(group, load, |copy, load| {
-        kept::note_ignore(changes.iter().copied(), load)?;
+        kept::read_ignore(changes.iter().copied(), load)?;
         changes.iter().try_for_each(|(name, value)| string::set(copy, name, value, load))
     })
 }

@@ -35,7 +35,7 @@ pub(super) fn apply_file(
     let root = Node::read(text, syntax)?;
     let sections = root.members("DBOptions and CFOptions")?;
     if let Some(Node { content: Content::Map(members), .. }) = root.member("DBOptions") {
-        note_ignore(members, load)?; // its position does not matter
+        read_ignore(members, load)?; // its position does not matter
     }
     for section in sections {
         match section.name() {
@@ -65,7 +65,7 @@ pub fn to_value(group: &dyn OptionGroup) -> Value {
 /// `InvalidArgument` or `Unsupported`, with line, column and key. Options before the failing one stay set.
 pub fn apply_node(group: &mut dyn OptionGroup, node: &Node, load: &mut Load) -> Result<()> {
     let members = node.members(&format!("options of {}", group.title()))?;
-    note_ignore(members, load)?;
+    read_ignore(members, load)?;
     check_names(group, members)?;
     members.iter().try_for_each(|member| apply_member(group, member, load))
 }
@@ -86,7 +86,7 @@ pub fn check_names(group: &mut dyn OptionGroup, members: &[Node]) -> Result<()> 
 }
 
 /// Reads `ignore_unsupported_options` ahead of the other members: its position does not matter.
-pub fn note_ignore(members: &[Node], load: &mut Load) -> Result<()> {
+pub fn read_ignore(members: &[Node], load: &mut Load) -> Result<()> {
     for member in members.iter().filter(|member| member.name() == IGNORE_UNSUPPORTED) {
         string::set_flag(&mut load.ignore_unsupported, &member.text()?).map_err(|error| member.locate(error))?;
     }

@@ -79,7 +79,7 @@ fn review_into(scratch: &mut dyn OptionGroup, load: &mut Load) -> Result<()> {
 }
 
 /// Reads `ignore_unsupported_options` ahead of all pairs: its position does not matter.
-pub(super) fn note_ignore<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>, load: &mut Load) -> Result<()> {
+pub(super) fn read_ignore<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>, load: &mut Load) -> Result<()> {
     for (_, text) in pairs.into_iter().filter(|(name, _)| *name == IGNORE_UNSUPPORTED) {
         string::set_flag(&mut load.ignore_unsupported, text)?;
     }

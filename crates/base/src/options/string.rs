@@ -322,7 +322,7 @@ pub(crate) fn check_bounds(group: &dyn OptionGroup) -> Result<()> {
 /// Sets every option in `text`, in order. After an error the earlier options stay set.
 pub(crate) fn apply(group: &mut dyn OptionGroup, text: &str, load: &mut Load) -> Result<()> {
     let pairs = pairs(text)?;
-    kept::note_ignore(pairs.iter().copied(), load)?;
+    kept::read_ignore(pairs.iter().copied(), load)?;
     pairs.into_iter().try_for_each(|(name, value)| set(group, name, value, load))
 }
 

@@ -36,7 +36,7 @@ impl Database {
         options.check(self.db.path())?;
         let mut options = options.within_bounds();
         let told = Environment::of_process().apply_to_family(self.db.path(), name, &mut options)?;
-        told.iter().for_each(|remark| self.db.note_remark(remark));
+        told.iter().for_each(|remark| self.db.log_remark(remark));
         if let Some(stamps) = self.stamps() {
             check_stamped(name, &options)?;
             stamps.wrap(&mut options, ttl_s, MergeName::RocksDb);

@@ -188,7 +188,7 @@ impl Database {
         };
         let plain = |text: &str| text.replace(['{', '}', ';', ' '], "");
         let clamped = pairs.iter().zip(&within).filter(|((_, asked), (_, taken))| plain(asked) != plain(taken));
-        clamped.for_each(|((name, asked), (_, taken))| self.db.note_clamped(name, asked, taken));
+        clamped.for_each(|((name, asked), (_, taken))| self.db.log_clamped(name, asked, taken));
         let pairs: Vec<(&str, &str)> = within.iter().map(|(name, text)| (*name, text.as_ref())).collect();
         let set = match family {
             Some(family) => self.db.set_options(family, &pairs),

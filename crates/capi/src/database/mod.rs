@@ -68,7 +68,7 @@ impl Database {
         for (name, number) in kept.iter() {
             let is_known = self.told.read().contains(name);
             if !is_known && self.told.write().insert(name) {
-                self.db.note_without_effect(name, &number.text(false));
+                self.db.log_without_effect(name, &number.text(false));
             }
         }
     }

@@ -278,7 +278,7 @@ impl Mode<'_> {
             for family in database.db.families().iter().filter(|family| *family.options().value_times) {
                 let name = family.name();
                 let what = "values end with times, and this open shows and takes them so";
-                database.db.note_remark(&format!("column family \"{name}\": {what}"));
+                database.db.log_remark(&format!("column family \"{name}\": {what}"));
             }
         }
         database.stamps = stamps;

@@ -16,7 +16,7 @@ impl Database {
             None => self.db.put(family, key, value, self.writing(settings)),
             Some(stamps) => self
                 .db
-                .note_times(family)
+                .record_times(family)
                 .and_then(|()| self.db.put(family, key, &stamps.stamped(value), self.writing(settings))),
         };
         written.map_err(|error| self.refused(error))
@@ -28,7 +28,7 @@ impl Database {
             None => self.db.merge(family, key, operand, self.writing(settings)),
             Some(stamps) => self
                 .db
-                .note_times(family)
+                .record_times(family)
                 .and_then(|()| self.db.merge(family, key, &stamps.stamped(operand), self.writing(settings))),
         };
         written.map_err(|error| match (error.kind(), &family.options().merge_operator) {
@@ -60,7 +60,7 @@ impl Database {
             // A stamped copy would silently lack the entries of an oversized batch: refuse the batch itself.
             Some(stamps) if !batch.is_oversized() => {
                 let stamped = stamps.stamped_batch(batch)?;
-                self.db.note_times_of(&stamped).and_then(|()| self.db.write(&stamped, self.writing(settings)))
+                self.db.record_times_of(&stamped).and_then(|()| self.db.write(&stamped, self.writing(settings)))
             }
             _ => self.db.write(batch, self.writing(settings)),
         };

@@ -25,7 +25,7 @@ const NOTE_BYTES_MAX: u64 = 64;
 const TIME_STEP_US: u64 = 2_000_000;
 
 /// Notes durably, beside the table `from`, its coming rename to `to` in a different directory.
-pub fn note_rename(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
+pub fn record_rename(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
     let Metadata { len, modified_us, .. } = vfs.metadata(from)?;
     let name = to.file_name().unwrap_or_default().to_string_lossy();
     let mut note = vfs.create(&from.with_file_name(format!("{name}{NOTE_SUFFIX}")), IfExists::Truncate)?;
@@ -36,7 +36,7 @@ pub fn note_rename(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
 
 /// Notes durably that all tables have their names; from now on the tables are the user's. If the note fails and the
 /// process is killed before the directory is gone, the next build takes the tables for incomplete once some were moved.
-pub fn note_complete(vfs: &dyn Vfs, staging: &Path) {
+pub fn record_complete(vfs: &dyn Vfs, staging: &Path) {
     let noted = vfs.create(&staging.join(COMPLETE), IfExists::Truncate);
     let _ = noted.and_then(|_| vfs.sync_dir(staging)); // names are durable; the note precedes the success report
 }

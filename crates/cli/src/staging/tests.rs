@@ -84,7 +84,7 @@ fn what_has_only_the_name_of_a_renamed_table_stays() {
         let (from, to) = (staging.dir().join(table_name("000", nth)), Path::new(DIR).join(table_name("t", nth)));
         vfs.write_file(&from, contents.as_bytes()).unwrap();
         if nth < 3 {
-            note_rename(&*vfs, &from, &to).unwrap();
+            record_rename(&*vfs, &from, &to).unwrap();
             vfs.rename(&from, &to).unwrap();
         }
     }
@@ -105,7 +105,7 @@ fn what_is_left_of_a_whole_set_stays() {
         vfs.write_file(&from, format!("table {nth}").as_bytes()).unwrap();
         vfs.hard_link(&from, &to).unwrap();
     }
-    note_complete(&*vfs, staging.dir());
+    record_complete(&*vfs, staging.dir());
     vfs.rename(Path::new("/tables/t-000001.sst"), Path::new("/elsewhere.sst")).unwrap();
     let after = vfs.crash_clone(2, CrashPolicy::ProcessKilled);
     let second = Path::new("/tables/t-000002.sst").to_owned();

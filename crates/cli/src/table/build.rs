@@ -17,7 +17,7 @@ use crate::input::{Input, InputArgs};
 use crate::interrupt::Interrupt;
 use crate::make::{self, Made, MakeArgs};
 use crate::settings::{Settings, Unsupported};
-use crate::staging::{Staging, clear_abandoned, name_of_tables, note_complete, note_rename, table_name};
+use crate::staging::{Staging, clear_abandoned, name_of_tables, record_complete, record_rename, table_name};
 
 /// Makes tables from files of records, for `spillway ingest` or RocksDB's IngestExternalFile.
 ///
@@ -170,7 +170,7 @@ impl<'a> Output<'a> {
             named.tables.push(table);
         }
         self.vfs.sync_dir(self.dir)?;
-        staging.iter().for_each(|staging| note_complete(&*self.vfs, staging));
+        staging.iter().for_each(|staging| record_complete(&*self.vfs, staging));
         Ok(std::mem::take(&mut named.tables))
     }
 
@@ -189,7 +189,7 @@ impl<'a> Output<'a> {
     fn name(&self, from: &Path, to: &Path) -> spillway::internal::Result<()> {
         match self.vfs.hard_link(from, to) {
             Err(_) if !self.vfs.exists(to)? => {
-                note_rename(&*self.vfs, from, to)?;
+                record_rename(&*self.vfs, from, to)?;
                 self.vfs.rename(from, to)
             }
             linked => linked,

@@ -21,7 +21,7 @@ static NEW_STATUS: Method = Method::constructor(&STATUS, c"(JBLjava/lang/String;
 /// Open databases, with their envs.
 static OPENED: Mutex<Vec<(Env, Weak<Database>)>> = Mutex::new(Vec::new());
 
-pub fn note_opened(env: Env, database: &Arc<Database>) {
+pub fn log_opened(env: Env, database: &Arc<Database>) {
     let mut opened = OPENED.lock();
     opened.retain(|(_, database)| database.strong_count() > 0);
     opened.push((env, Arc::downgrade(database)));

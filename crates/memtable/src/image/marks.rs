@@ -66,7 +66,7 @@ impl Marks {
     }
 
     /// Marks the start of a leaf.
-    pub(super) fn note_leaf(&mut self, at: u64) {
+    pub(super) fn record_leaf(&mut self, at: u64) {
         self.leaves.set(at / GRANULE, at / GRANULE + 1);
     }
 

@@ -100,7 +100,7 @@ impl<'a> Check<'a, '_> {
         while !link.is_null() {
             let leaf = self.trie.leaf(link)?;
             self.tally.marks.take(leaf.at, leaf.entry.end, "a leaf")?;
-            self.tally.marks.note_leaf(leaf.at);
+            self.tally.marks.record_leaf(leaf.at);
             if leaf.entry.user_key() != key {
                 return Err(wrong(leaf.at, "an older version of another key"));
             }

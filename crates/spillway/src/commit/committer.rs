@@ -359,7 +359,7 @@ impl Committer {
         for (flushable, staged) in commit.flushables.iter_mut().zip(&mut commit.staged) {
             flushable.follow(staged, flushable.state_in(state));
             if self.core.flushes_can_wait() && flushable.brings_ingest() {
-                commit.begins_wait |= state.note_ingest(flushable.family.id(), commit.lock.locked_at);
+                commit.begins_wait |= state.record_ingest(flushable.family.id(), commit.lock.locked_at);
             }
         }
     }
@@ -374,7 +374,7 @@ impl Committer {
         let timing = Timing::of_thread();
         commit.parts().iter().for_each(Part::prefetch);
         if let (Some(record), Some((log, reservation))) = (&commit.record, &space) {
-            log.note_published(self.core.pipeline.published_log());
+            log.record_published(self.core.pipeline.published_log());
             let append = |kind, pieces: &[&[u8]]| self.core.logs.append(log, reservation, kind, pieces);
             let appended = timing.time(Metric::WriteWalTime, || record.appended(&given, append));
             appended.inspect_err(|error| self.core.fail(error))?;

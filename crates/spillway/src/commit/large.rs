@@ -36,7 +36,7 @@ impl OwnLog {
     /// The commit took its last number. Called under the commit lock: O(1) (C3).
     pub fn commit(&self, last_seq: SeqNo) {
         self.is_committed.store(true, Ordering::Relaxed);
-        self.logs.note_large(&self.log, last_seq);
+        self.logs.record_large(&self.log, last_seq);
     }
 }
 
@@ -61,7 +61,7 @@ impl Committer {
         let mark = |step| times.into_iter().for_each(|times| times.mark(step));
         let (parts, memtables) = self.take_apart(batch, set, options)?;
         if options.disable_wal {
-            parts.iter().for_each(|part| part.family.note_unlogged());
+            parts.iter().for_each(|part| part.family.record_unlogged());
         }
         let families = parts.iter().map(|part| part.family.id()).collect();
         let own_log = if options.disable_wal { None } else { Some(self.log_of_its_own(batch, families)?) };
@@ -77,7 +77,7 @@ impl Committer {
         let numbered = self.number(&mut commit)?;
         let Committed { given, .. } = self.apply(&mut commit, numbered)?;
         let last = given.last;
-        self.core.note_joined(parts.iter().map(|part| part.family.id()));
+        self.core.record_joined(parts.iter().map(|part| part.family.id()));
         if own_log.is_some() {
             self.flush_for_log_limit();
         }

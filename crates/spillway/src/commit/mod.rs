@@ -337,7 +337,7 @@ impl Entries<'_> {
     fn insert(&self, given: &SeqRange, space: Option<&InLog>) {
         let Entries { batch, parts, options, is_in_record } = self;
         if options.disable_wal {
-            parts.iter().for_each(|part| part.family.note_unlogged());
+            parts.iter().for_each(|part| part.family.record_unlogged());
         }
         let logged = space.filter(|_| *is_in_record).map(|(log, at)| Logged {
             log,

@@ -183,7 +183,7 @@ mod tests {
     use vfs::{Fault, FaultVfs, Operation, Rule};
 
     use super::*;
-    use crate::order::stall::{StallCause, note_wait};
+    use crate::order::stall::{StallCause, count_wait};
     use base::extend::EventListener;
 
     use crate::commit::two_phase::{PreparedBatch, TwoPhase};
@@ -288,10 +288,10 @@ mod tests {
 
     #[test]
     fn waits_of_earlier_writes_do_not_count() {
-        note_wait(StallCause::Memory, 5);
+        count_wait(StallCause::Memory, 5);
         let times = StepTimes::begin();
-        note_wait(StallCause::Level0, 7);
-        note_wait(StallCause::Level0, 3);
+        count_wait(StallCause::Level0, 7);
+        count_wait(StallCause::Level0, 3);
         times.mark(Step::Numbered);
         let parts = parts(&times, |_| 12);
         assert_eq!(parts, [("l0-file-count", 10), ("lock", 2)]);

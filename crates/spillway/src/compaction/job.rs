@@ -268,7 +268,7 @@ impl State {
 
 impl State {
     /// Notes when the next table of a family becomes due for its age, after its tables or options changed.
-    pub(crate) fn note_age(&mut self, family: FamilyId, now_s: u64) {
+    pub(crate) fn record_age(&mut self, family: FamilyId, now_s: u64) {
         let due_s = self.families.get(&family).and_then(|family| family.next_age_due_s(now_s));
         self.age_due_s = self.age_due_s.into_iter().chain(due_s).min();
     }

@@ -1,7 +1,7 @@
 //! The sets of options in `DBOptions` and `CFOptions`: the template first, then the set's own entries, names resolved.
 
 use base::options::dispatcher::{self, DispatcherParams, check_reader};
-use base::options::document::{apply_member, apply_text, check_names, note_ignore};
+use base::options::document::{apply_member, apply_text, check_names, read_ignore};
 use base::options::known::{self, IGNORE_UNSUPPORTED};
 use base::options::row::{Load, OptionGroup};
 use base::options::tree::{Content, Node};
@@ -191,7 +191,7 @@ pub(super) fn is_db_option(name: &str) -> bool {
 /// Whether a set of options turns errors for unsupported ones into warnings.
 pub(super) fn ignores_unsupported(set: &Node) -> Result<bool> {
     let mut load = Load::default();
-    note_ignore(set.members("options")?, &mut load)?;
+    read_ignore(set.members("options")?, &mut load)?;
     Ok(load.ignore_unsupported)
 }
 

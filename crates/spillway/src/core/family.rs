@@ -207,14 +207,14 @@ impl Family {
     #[must_use = "dropping a view can free memtables: do it off the locks"]
     pub(crate) fn swap_view(&self, view: Arc<ReadView>) -> Arc<ReadView> {
         self.views_made.fetch_add(1, Ordering::Relaxed);
-        self.note_version(&view.version);
+        self.record_version(&view.version);
         let before = self.view.swap(view);
-        self.note_replaced(&before);
+        self.record_replaced(&before);
         before
     }
 
     /// Notes a view that readers may keep.
-    pub(crate) fn note_replaced(&self, view: &Arc<ReadView>) {
+    pub(crate) fn record_replaced(&self, view: &Arc<ReadView>) {
         if let Some(home) = self.home.upgrade() {
             home.kept_look.note(self.kept_views.note(view, home.vfs.now()));
         }
@@ -224,7 +224,7 @@ impl Family {
         &self.kept_views
     }
 
-    fn note_version(&self, version: &Arc<Version>) {
+    fn record_version(&self, version: &Arc<Version>) {
         let mut versions = self.versions.lock();
         if versions.last().is_none_or(|last| !ptr::addr_eq(last.as_ptr(), Arc::as_ptr(version))) {
             versions.retain(|version| version.strong_count() > 0);
@@ -307,7 +307,7 @@ impl Family {
     }
 
     /// Notes a memtable converted to a table: its memory is the table's from now on.
-    pub(crate) fn note_converted(&self, memtable: &Arc<dyn Memtable>) {
+    pub(crate) fn record_converted(&self, memtable: &Arc<dyn Memtable>) {
         let other = |made: &Weak<dyn Memtable>| !ptr::addr_eq(made.as_ptr(), Arc::as_ptr(memtable));
         self.maker.made.lock().retain(other);
     }
@@ -318,7 +318,7 @@ impl Family {
     }
 
     /// Notes a write to a memtable without WAL.
-    pub(crate) fn note_unlogged(&self) {
+    pub(crate) fn record_unlogged(&self) {
         if !self.unlogged.load(Ordering::Relaxed) {
             self.unlogged.store(true, Ordering::Release);
         }

@@ -38,7 +38,7 @@ impl FlushCounts {
         tick(statistics, ticker, 1);
     }
 
-    pub(crate) fn note_fall_back(&self, statistics: &Option<Arc<Statistics>>, why: &Error) {
+    pub(crate) fn count_fall_back(&self, statistics: &Option<Arc<Statistics>>, why: &Error) {
         let mut counts = self.0.lock();
         counts.fallen_back += 1;
         counts.last_fall_back = Some(why.to_string());

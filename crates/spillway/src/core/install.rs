@@ -140,7 +140,7 @@ impl Installer {
         for file in built.iter().flat_map(|(_, built, _)| &built.removed) {
             file.mark_obsolete(); // the edit is durable (V3)
         }
-        self.note_queue_times(built.iter().flat_map(|(_, _, ended)| ended.entries));
+        self.record_queue_times(built.iter().flat_map(|(_, _, ended)| ended.entries));
         let mut left = Vec::with_capacity(built.len());
         let now_s = self.core.context.now_s();
         let mut guard = self.core.state.lock();
@@ -159,14 +159,14 @@ impl Installer {
                 ended.entries.iter().for_each(|entry| entry.mark_flushed()); // the edit is durable (V3)
                 family.publish_view()
             });
-            state.note_age(id, now_s);
+            state.record_age(id, now_s);
             left.push((old_view, built.removed));
         }
         self.core.refresh_debt(state);
         let needed_after = state.needed_after();
         drop(guard);
         self.core.logs.release_through(needed_after);
-        self.core.logs.note_durable(wal_range);
+        self.core.logs.record_durable(wal_range);
         let rolled = self.roll_manifest_if_long(&mut manifest);
         drop(manifest);
         drop(left); // off the locks
@@ -177,7 +177,7 @@ impl Installer {
     }
 
     /// Records how long ingests among the entries were queued. Their tables are in levels now.
-    fn note_queue_times<'a>(&self, entries: impl Iterator<Item = &'a Arc<dyn Flushable>>) {
+    fn record_queue_times<'a>(&self, entries: impl Iterator<Item = &'a Arc<dyn Flushable>>) {
         let Some(statistics) = &self.core.context.statistics else { return };
         let now_us = self.core.context.vfs.unix_time_us();
         let ingests = entries.filter_map(|entry| entry.as_ingest());
@@ -235,8 +235,8 @@ impl Installer {
                 return Err(error);
             }
         };
-        self.core.logs.note_manifest(writer.noted());
-        self.note_new_manifest(old, &snapshot);
+        self.core.logs.record_manifest(writer.noted());
+        self.record_new_manifest(old, &snapshot);
         Ok(())
     }
 
@@ -250,8 +250,8 @@ impl Installer {
         let Some(writer) = manifest.as_mut().filter(|writer| writer.failure().is_some()) else { return Ok(()) };
         let snapshot = self.manifest_snapshot(self.core.logs.recovered_ends());
         let (old, lost) = writer.replace(self.core.context.numbers.take(), &snapshot)?;
-        self.core.logs.note_manifest(writer.noted());
-        self.note_new_manifest(old, &snapshot);
+        self.core.logs.record_manifest(writer.noted());
+        self.record_new_manifest(old, &snapshot);
         let tables: BTreeSet<FileNumber> = {
             let state = self.core.state.lock();
             state.families.values().flat_map(FamilyState::tables).map(|file| file.number()).collect()
@@ -267,9 +267,9 @@ impl Installer {
         Ok(())
     }
 
-    fn note_new_manifest(&self, old: FileNumber, snapshot: &ManifestSnapshot) {
+    fn record_new_manifest(&self, old: FileNumber, snapshot: &ManifestSnapshot) {
         if let Some(row) = snapshot.wal_range {
-            self.core.logs.note_durable(row);
+            self.core.logs.record_durable(row);
         }
         for file_type in [FileType::Manifest, FileType::ManifestCopy] {
             self.core.purge.push(ObsoleteFile { file_type, path_id: 0, number: old });
@@ -282,19 +282,19 @@ impl Installer {
     ///
     /// # Errors
     /// As [`install`](Self::install).
-    pub fn note_logs(&self) -> Result<()> {
+    pub fn record_logs(&self) -> Result<()> {
         if self.core.logs.unnoted_range().is_none() {
             return Ok(());
         }
-        self.note_logs_as(|logs| logs.unnoted_range())
+        self.record_logs_as(|logs| logs.unnoted_range())
     }
 
-    /// As [`note_logs`](Self::note_logs), at a close: also how far the last log was synced, if the next open needs it.
+    /// As [`record_logs`](Self::record_logs), at a close: also how far the last log was synced, if the next open needs it.
     ///
     /// # Errors
     /// As [`install`](Self::install).
-    pub fn note_last_log(&self) -> Result<()> {
-        self.note_logs_as(|logs| {
+    pub fn record_last_log(&self) -> Result<()> {
+        self.record_logs_as(|logs| {
             let row = logs.range_after(SeqNo::ZERO);
             logs.unnoted_range().or(Some(row).filter(|row| row.newest.is_some()))
         })
@@ -304,7 +304,7 @@ impl Installer {
     ///
     /// # Errors
     /// As [`install`](Self::install).
-    pub fn note_options_file(&self, number: FileNumber) -> Result<()> {
+    pub fn record_options_file(&self, number: FileNumber) -> Result<()> {
         let mut manifest = self.manifest.lock();
         self.core.context.last_options_file.store(number.0, Ordering::Release);
         let Some(writer) = manifest.as_mut() else { return Ok(()) };
@@ -312,12 +312,12 @@ impl Installer {
         self.core.append_edits(writer, vec![VersionEdit { options_file, next_file, ..VersionEdit::default() }])
     }
 
-    fn note_logs_as(&self, row: impl Fn(&WalFiles) -> Option<WalRange>) -> Result<()> {
+    fn record_logs_as(&self, row: impl Fn(&WalFiles) -> Option<WalRange>) -> Result<()> {
         let mut manifest = self.manifest.lock();
         let Some(row) = row(&self.core.logs) else { return Ok(()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         self.core.append_edits(writer, vec![VersionEdit { wal_range: Some(row), ..VersionEdit::default() }])?;
-        self.core.logs.note_durable(row);
+        self.core.logs.record_durable(row);
         Ok(())
     }
 

@@ -206,7 +206,7 @@ impl<'a> Lost<'a> {
     ///
     /// # Errors
     /// The file system's.
-    pub fn note_switch(&self) -> Result<()> {
+    pub fn record_switch(&self) -> Result<()> {
         match self.read_mark()? {
             Some(Mark { first_new, has_switched: false }) => self.write_mark(first_new, SWITCHING),
             _ => Ok(()),

@@ -71,7 +71,7 @@ pub(crate) struct Core {
     pub space: Space,
     pub reserve: Reserve,
     /// Background-error and recovery events not yet delivered to listeners.
-    pub untold: Mutex<Vec<Event>>,
+    pub pending_events: Mutex<Vec<Event>>,
     closing: Arc<AtomicBool>,
     /// Jobs run by the calling threads if the vfs runs inline.
     inline: OnceLock<Weak<dyn InlineJobs>>,
@@ -165,7 +165,7 @@ impl Core {
             background_error: ArcSwapOption::empty(),
             space: Space::default(),
             reserve,
-            untold: Mutex::default(),
+            pending_events: Mutex::default(),
             closing: Arc::default(),
             inline: OnceLock::new(),
             context,
@@ -311,7 +311,7 @@ impl Core {
 
     /// Queues `event` for upkeep to deliver: the caller may hold the manifest lock, and listeners may call anything.
     pub fn tell_later(&self, event: Event) {
-        self.untold.lock().push(event);
+        self.pending_events.lock().push(event);
     }
 
     /// Wakes all waiters on the state after a change not guarded by its lock. Taking the lock first prevents lost
@@ -380,7 +380,7 @@ impl Core {
 
     /// Raises the throttle's debt if one of `families` falls behind after an enqueue. Returns whether a flush of one
     /// is due. Takes the state lock: the caller must hold no unfinished sequence number.
-    pub fn note_joined(&self, families: impl Iterator<Item = FamilyId>) -> bool {
+    pub fn record_joined(&self, families: impl Iterator<Item = FamilyId>) -> bool {
         let state = self.state.lock();
         let mut wants = false;
         for id in families {

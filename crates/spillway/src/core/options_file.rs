@@ -188,7 +188,7 @@ impl OptionsFile {
             return Err(error);
         }
         vfs.sync_dir(dir)?;
-        self.installer.note_options_file(number)?;
+        self.installer.record_options_file(number)?;
         remove_older(vfs, dir, number)?;
         Ok(text.len())
     }

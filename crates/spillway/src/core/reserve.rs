@@ -73,7 +73,7 @@ impl Reserve {
         self.wants_seal.load(Ordering::Acquire)
     }
 
-    pub fn note_sealed(&self) {
+    pub fn record_sealed(&self) {
         self.wants_seal.store(false, Ordering::Release);
     }
 
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(seen(&memory, &reserve), (0, false, false), "a shorter one is better than none");
         assert!(reserve.give_up(|_| {}) && !reserve.give_up(|_| {}));
         assert_eq!(seen(&memory, &reserve), (MIB, true, true));
-        reserve.note_sealed();
+        reserve.record_sealed();
         reserve.keep(MIB, true, |_| {});
         assert_eq!(seen(&memory, &reserve), (MIB, true, false));
         let next = Reserve::find(&vfs, dir);

@@ -221,7 +221,7 @@ impl Core {
             ErrorKind::NoSpace => error.clone().context(lacked(needs, needed_bytes, free_bytes)),
             _ => error.clone().context(format!("{} waits, and is tried again", needs.name())),
         };
-        self.note_lack(needs, &told, Room { needed_bytes, free_bytes });
+        self.record_lack(needs, &told, Room { needed_bytes, free_bytes });
         self.wake_all();
     }
 
@@ -233,7 +233,7 @@ impl Core {
             && !self.context.has_failed_to_sync_dir()
     }
 
-    pub(crate) fn note_lack(&self, needs: Needs, error: &Error, room: Room) {
+    pub(crate) fn record_lack(&self, needs: Needs, error: &Error, room: Room) {
         let is_new = self.space.note(needs, error, room, self.context.vfs.now());
         if needs != Needs::Manifest {
             self.space.count_error();
@@ -270,7 +270,7 @@ impl Core {
             self.give_up_reserve(); // a failed append could not be repeated
         }
         writer.commit(&edits).inspect_err(|error| self.fail_manifest(error))?;
-        self.logs.note_manifest(writer.noted());
+        self.logs.record_manifest(writer.noted());
         Ok(())
     }
 

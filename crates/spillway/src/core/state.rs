@@ -158,7 +158,7 @@ impl FamilyState {
         let before = self.family.swap_view(Arc::new(view));
         // Only after the exchange: a reader finding the successor gone loads the family's view.
         let installed = self.installed.take();
-        installed.iter().for_each(|view| self.family.note_replaced(view));
+        installed.iter().for_each(|view| self.family.record_replaced(view));
         OldViews { _before: before, _installed: installed }
     }
 

@@ -88,7 +88,7 @@ impl Gap {
         Gap::new(start, end, self.from, dead)
     }
 
-    pub fn note_use(&self) {
+    pub fn record_use(&self) {
         self.used.store(true, Relaxed);
     }
 

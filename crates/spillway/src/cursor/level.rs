@@ -274,14 +274,14 @@ impl LevelCursor {
 fn open_cursor(
     file: &Arc<TableFile>,
     options: &TableReadOptions,
-    note_tombstones: impl FnOnce(Arc<FragmentedTombstones>),
+    record_tombstones: impl FnOnce(Arc<FragmentedTombstones>),
 ) -> Result<AnyCursor> {
     let opened = file.open_by(options).and_then(|table| {
         if table.is_mapped() {
             options.check_may_read_file()?;
         }
         if let Some(tombstones) = table.tombstones() {
-            note_tombstones(tombstones);
+            record_tombstones(tombstones);
         }
         Ok(table.any_cursor(options))
     });

@@ -117,7 +117,7 @@ impl<C: MergeChild> MergingCursor<C> {
         for i in 0..self.children.len() {
             match self.rank(i) {
                 Some(rank) => self.heap.push(rank),
-                None if self.note_error(i) => return false,
+                None if self.record_error(i) => return false,
                 None => {}
             }
         }
@@ -199,7 +199,7 @@ impl<C: MergeChild> MergingCursor<C> {
 
     /// The current child ended.
     fn drop_top(&mut self, child: usize) -> bool {
-        if self.note_error(child) { false } else { self.take_root() }
+        if self.record_error(child) { false } else { self.take_root() }
     }
 
     /// Shortens the shared prefix to its common part with the child's key.
@@ -222,7 +222,7 @@ impl<C: MergeChild> MergingCursor<C> {
     }
 
     /// Whether the child ended with an error. The error becomes this cursor's.
-    fn note_error(&mut self, child: usize) -> bool {
+    fn record_error(&mut self, child: usize) -> bool {
         let status = self.children.get(child).map_or(Ok(()), Cursor::status);
         let Err(error) = status else { return false };
         self.error = Some(error);

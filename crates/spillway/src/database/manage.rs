@@ -30,7 +30,7 @@ impl Database {
         self.core().check_writable()?;
         let _noting = self.core().context.noting();
         let family = self.engine().catalog().create_family(name, options)?;
-        dump::note_family_options(self.core(), &family);
+        dump::log_family_options(self.core(), &family);
         self.engine().options_file.family_made(&family);
         Ok(family)
     }
@@ -51,7 +51,7 @@ impl Database {
     ) -> Result<Arc<Family>> {
         let _noting = self.core().context.noting();
         let family = self.engine().importer().import(name, options, exports, move_files)?;
-        dump::note_family_options(self.core(), &family);
+        dump::log_family_options(self.core(), &family);
         self.engine().options_file.write();
         Ok(family)
     }
@@ -75,25 +75,25 @@ impl Database {
     /// # Errors
     /// As of the write.
     #[inline]
-    pub fn note_times(&self, family: &Family) -> Result<()> {
-        if family.has_value_times() { Ok(()) } else { self.note_first_times(family) }
+    pub fn record_times(&self, family: &Family) -> Result<()> {
+        if family.has_value_times() { Ok(()) } else { self.record_first_times(family) }
     }
 
     #[cold]
-    fn note_first_times(&self, family: &Family) -> Result<()> {
-        self.engine().catalog().note_times(family)?;
+    fn record_first_times(&self, family: &Family) -> Result<()> {
+        self.engine().catalog().record_times(family)?;
         self.engine().options_file.times_noted();
         Ok(())
     }
 
-    /// As [`note_times`](Self::note_times), for the values and operands of a batch.
-    pub fn note_times_of(&self, batch: &WriteBatch) -> Result<()> {
+    /// As [`record_times`](Self::record_times), for the values and operands of a batch.
+    pub fn record_times_of(&self, batch: &WriteBatch) -> Result<()> {
         let families = self.core().families.load();
         for record in batch.iter() {
             let record = record?;
             let is_timed = matches!(record.kind, ValueKind::Value | ValueKind::Merge);
             let family = families.get(record.family).filter(|_| is_timed);
-            family.map_or(Ok(()), |family| self.note_times(family))?;
+            family.map_or(Ok(()), |family| self.record_times(family))?;
         }
         Ok(())
     }
@@ -155,19 +155,19 @@ impl Database {
     }
 
     /// Notes in the event log a call's RocksDB option without effect here.
-    pub fn note_without_effect(&self, option: &str, text: &str) {
+    pub fn log_without_effect(&self, option: &str, text: &str) {
         let _noting = self.core().context.noting();
         note::warn!("option `{option}={text}` of RocksDB has no effect here");
     }
 
     /// Notes in the event log what a call does otherwise than it says.
-    pub fn note_remark(&self, remark: &str) {
+    pub fn log_remark(&self, remark: &str) {
         let _noting = self.core().context.noting();
         note::warn!("{remark}");
     }
 
     /// Notes in the event log an option of a call whose value is out of bounds.
-    pub fn note_clamped(&self, option: &str, asked: &str, taken: &str) {
+    pub fn log_clamped(&self, option: &str, asked: &str, taken: &str) {
         let _noting = self.core().context.noting();
         note::warn!("option `{option}={asked}`: {taken} is taken");
     }

@@ -1,6 +1,6 @@
 //! The parts of an open database, their assembly, and the close.
 
-pub(crate) mod told;
+pub(crate) mod reported;
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,7 @@ use crate::core::install::Installer;
 use crate::core::options_file::OptionsFile;
 use crate::core::space::Needs;
 use crate::core::{Core, InlineJobs};
-use crate::engine::told::Told;
+use crate::engine::reported::Reported;
 use crate::flush::group::Flusher;
 use crate::flush::link::Linker;
 use crate::ingest::Ingester;
@@ -72,7 +72,7 @@ pub(crate) struct Engine {
     /// Set on a secondary.
     pub follower: OnceLock<Box<dyn Following>>,
     /// The state of the last `rocksdb.stats` report. A leaf lock.
-    pub told: Mutex<Told>,
+    pub reported: Mutex<Reported>,
     /// Set while readings are served at a socket.
     #[cfg(feature = "observe")]
     pub observer: OnceLock<Server>,
@@ -105,7 +105,7 @@ impl Engine {
             jobs,
             options_file,
             follower: OnceLock::new(),
-            told: Mutex::default(),
+            reported: Mutex::default(),
             #[cfg(feature = "observe")]
             observer: OnceLock::new(),
         })

@@ -54,7 +54,7 @@ pub(crate) fn build(plan: &FlushPlan, context: &Context, snapshots: &CapturedSna
 }
 
 /// Counts a built table, once no failure of another plan can have it rebuilt.
-pub(crate) fn note_built(plan: &FlushPlan, context: &Context, built: &Built) {
+pub(crate) fn count_built(plan: &FlushPlan, context: &Context, built: &Built) {
     let memtables = plan.entries.iter().filter_map(|entry| entry.as_memtable());
     let payload_bytes = memtables.map(|memtable| memtable.counts().payload_bytes).sum();
     tick(&context.statistics, Ticker::MemtablePayloadBytesAtFlush, payload_bytes);
@@ -88,7 +88,7 @@ fn convert(plan: &FlushPlan, context: &Context) -> Option<BuiltTable> {
         Err(error) => {
             note::warn!(%error, family = plan.family.name(), "a memtable could not become a table; it is rewritten");
             entry.give_up_conversion();
-            context.flushes.note_fall_back(&context.statistics, &error);
+            context.flushes.count_fall_back(&context.statistics, &error);
             None
         }
     }
@@ -112,7 +112,7 @@ impl BuiltTable {
         }
         for entry in &plan.entries {
             if let (Some(memtable), Some(charge)) = (entry.as_memtable(), entry.charge()) {
-                plan.family.note_converted(memtable);
+                plan.family.record_converted(memtable);
                 charge.release();
             }
         }

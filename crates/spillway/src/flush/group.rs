@@ -15,7 +15,7 @@ use crate::core::family::Family;
 use crate::core::install::{Change, Installer};
 use crate::core::{Core, FamilyState};
 use crate::cursor::snapshot::CapturedSnapshots;
-use crate::flush::build::{Built, BuiltTable, build, leaves_values, needs_synced_log, note_built};
+use crate::flush::build::{Built, BuiltTable, build, count_built, leaves_values, needs_synced_log};
 use crate::flush::divide::Divided;
 use crate::flush::images as damaged_images;
 use crate::flush::job::FlushPlan;
@@ -157,14 +157,14 @@ impl Flusher {
             }
             built => (divided, rewrites, built?),
         };
-        rewrites.iter().zip(&tables).for_each(|(plan, built)| note_built(plan, &self.core.context, built));
+        rewrites.iter().zip(&tables).for_each(|(plan, built)| count_built(plan, &self.core.context, built));
         Ok((divided, tables))
     }
 
     /// Notifies listeners of an installed plan; `placed` are the events of its linked tables.
     fn tell_flushed(&self, Written { divided, tables }: &Written, placed: &[Event], start: Duration) {
         let plan = &divided.plan;
-        let merged = if plan.family.is_dropped() { Vec::new() } else { self.linker.note_merged(divided) };
+        let merged = if plan.family.is_dropped() { Vec::new() } else { self.linker.count_merged(divided) };
         placed.iter().chain(&merged).for_each(|event| self.core.context.notify(event));
         let duration_us = self.core.context.vfs.now().saturating_sub(start).as_micros() as u64;
         for table in tables.iter().flatten() {

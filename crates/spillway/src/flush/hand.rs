@@ -31,10 +31,11 @@ impl Flusher {
         self.core.space.try_now(Needs::Flush);
         let goals = self.seal_families(families)?;
         // As in RocksDB, listeners have heard of the flush when the call returns. The ring of events has it, too.
-        let untold = |family: &FamilyState, through| family.flushing && family.flushing_from < through;
+        let is_unreported = |family: &FamilyState, through| family.flushing && family.flushing_from < through;
         self.core.wait_until(|state| {
             let is_done = |(id, through): &(FamilyId, SeqNo)| {
-                let is_done = |family: &FamilyState| family.is_flushed_through(*through) && !untold(family, *through);
+                let is_done =
+                    |family: &FamilyState| family.is_flushed_through(*through) && !is_unreported(family, *through);
                 state.families.get(id).is_none_or(is_done)
             };
             self.core.is_done_or_lacks_space(goals.iter().all(is_done))

@@ -117,7 +117,7 @@ impl Linker {
                 self.core.context.flushes.note(&self.core.context.statistics, FlushWay::Link);
                 let micros = self.core.context.vfs.now().saturating_sub(start).as_micros() as u64;
                 record(&self.core.context.statistics, Histogram::IngestLink, micros);
-                return Ok(self.note_all_placed(plan, &linked));
+                return Ok(self.count_all_placed(plan, &linked));
             }
             self.core.context.discard_tables(&linked.written);
             self.check_still_queued(plan).inspect_err(|_| discard())?;
@@ -183,16 +183,16 @@ impl Linker {
     }
 
     /// Counts merged tables, placed in level 0. Returns the events for the listeners.
-    pub(crate) fn note_merged(&self, divided: &Divided) -> Vec<Event> {
+    pub(crate) fn count_merged(&self, divided: &Divided) -> Vec<Event> {
         let (family, levels) = (&divided.plan.family, divided.plan.version.num_levels());
         tick(&self.core.context.statistics, Ticker::IngestMerged, divided.merged().count() as u64);
-        divided.merged().map(|file| self.note_placed(family, 0, levels, &file.meta)).collect()
+        divided.merged().map(|file| self.count_placed(family, 0, levels, &file.meta)).collect()
     }
 
     /// Counts the ingested tables. Returns the events for the listeners.
-    fn note_all_placed(&self, plan: &FlushPlan, linked: &Linked) -> Vec<Event> {
+    fn count_all_placed(&self, plan: &FlushPlan, linked: &Linked) -> Vec<Event> {
         let levels = plan.version.num_levels();
-        let note = |Placed { level, meta, .. }: &Placed| self.note_placed(&plan.family, *level, levels, meta);
+        let note = |Placed { level, meta, .. }: &Placed| self.count_placed(&plan.family, *level, levels, meta);
         linked.ingested().map(note).collect()
     }
 }
@@ -293,7 +293,7 @@ impl Ground<'_> {
 impl Linker {
     /// Counts a table placed in `level` of `levels`. Returns the event for the listeners; the caller sends it while
     /// holding nothing a listener might wait for.
-    pub(crate) fn note_placed(&self, family: &Family, level: usize, levels: usize, meta: &FileMeta) -> Event {
+    pub(crate) fn count_placed(&self, family: &Family, level: usize, levels: usize, meta: &FileMeta) -> Event {
         let ticker = match level {
             0 => Ticker::IngestPlacedL0,
             _ if level + 1 == levels => Ticker::IngestPlacedLast,

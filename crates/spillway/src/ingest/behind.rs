@@ -61,7 +61,7 @@ impl Placer {
         for (family, share) in prepared.shares() {
             let levels = family.options().num_levels;
             for table in share.layers.iter().flatten() {
-                self.core.context.notify(&self.linker.note_placed(family, levels - 1, levels, &table.meta));
+                self.core.context.notify(&self.linker.count_placed(family, levels - 1, levels, &table.meta));
             }
         }
     }

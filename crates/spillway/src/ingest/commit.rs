@@ -161,7 +161,7 @@ impl Ingester {
         let lock = commit.lock;
         drop(commit);
         let committed = committed?;
-        report.note_committed(&committed, &lock, families.len());
+        report.record_committed(&committed, &lock, families.len());
         let given = committed.given;
         let flushes = at_once.as_ref().map_or(Flushes::default(), |at_once| at_once.way.flushes);
         report.flushes = flushes.outside + flushes.inside;
@@ -173,7 +173,7 @@ impl Ingester {
         self.wal.sync_write(given.log_end)?;
         report.synced_in = since(start);
         // After the sync: an earlier flush would sync the same WAL and delay this call.
-        if self.core.note_joined(families.iter().copied()) {
+        if self.core.record_joined(families.iter().copied()) {
             self.core.state_changed.notify_all();
         }
         if own_log.is_some() {

@@ -102,7 +102,7 @@ impl IngestReport {
         }
     }
 
-    pub(super) fn note_committed(&mut self, committed: &Committed, lock: &LockTimes, families: usize) {
+    pub(super) fn record_committed(&mut self, committed: &Committed, lock: &LockTimes, families: usize) {
         (self.first, self.last) = (SeqNo(committed.given.before.0 + 1), committed.given.last);
         (self.under, self.above) = (committed.under, families - committed.under);
         self.locked_for = lock.locked_for;

@@ -27,13 +27,13 @@ use crate::core::{Core, State};
 use crate::flush::group::Flusher;
 use crate::flush::job::FlushPlan;
 use crate::flush::link::Linker;
-use crate::jobs::notices::ToldStalls;
-use crate::jobs::notices::UpkeepWaits;
+use crate::jobs::reports::ReportedStalls;
+use crate::jobs::reports::UpkeepWaits;
 use crate::memtables::Memtables;
 use crate::rollover::roll::Wal;
 use parking_lot::Mutex;
 
-pub(crate) mod notices;
+pub(crate) mod reports;
 mod space;
 
 pub(crate) enum Job {
@@ -55,7 +55,7 @@ pub(crate) struct Jobs {
     linker: Arc<Linker>,
     options_file: Arc<OptionsFile>,
     /// A leaf lock.
-    told_stalls: Mutex<ToldStalls>,
+    reported_stalls: Mutex<ReportedStalls>,
     /// A leaf lock.
     upkeep_waits: Mutex<UpkeepWaits>,
     /// That no thread can be had was told.
@@ -74,7 +74,7 @@ impl Jobs {
             flusher: flusher.clone(),
             compactor,
             options_file,
-            told_stalls: Mutex::default(),
+            reported_stalls: Mutex::default(),
             upkeep_waits: Mutex::default(),
             told_alone: Once::new(),
         };
@@ -201,7 +201,7 @@ impl Jobs {
             note::warn!(error = %e, "cannot make a spare");
             self.memtables.look_at(looks);
         }
-        if let Err(e) = self.installer.note_logs() {
+        if let Err(e) = self.installer.record_logs() {
             note::warn!(error = %e, "cannot note the logs in the MANIFEST");
         }
         self.options_file.keep_up();
@@ -230,7 +230,7 @@ impl Jobs {
                 note::warn!(%error, family = family.name(), "cannot flush to make room");
             }
         }
-        self.core.reserve.note_sealed();
+        self.core.reserve.record_sealed();
         self.core.state_changed.notify_all();
         true
     }

@@ -48,7 +48,7 @@ impl Jobs {
         self.core.space.try_now(Needs::Manifest);
         if let Err(error) = self.installer.replace_failed_manifest() {
             match error.kind() {
-                ErrorKind::NoSpace => self.core.note_lack(Needs::Manifest, &error, self.core.room_for_manifest()),
+                ErrorKind::NoSpace => self.core.record_lack(Needs::Manifest, &error, self.core.room_for_manifest()),
                 _ => drop(self.core.space.end(Needs::Manifest, u64::MAX)),
             }
             return Err(error);

@@ -62,13 +62,13 @@ struct Archived {
 }
 
 /// Where a database has its logs, for who looks for them by their numbers.
-pub(crate) struct LogDirs<'a> {
+pub(crate) struct LogFinder<'a> {
     pub vfs: &'a dyn Vfs,
     pub dir: PathBuf,
     pub own: DatabaseId,
 }
 
-impl LogDirs<'_> {
+impl LogFinder<'_> {
     /// `None`: the log was deleted meanwhile, was never used, or is of another database.
     pub fn reader(&self, path: &Path, number: FileNumber) -> Result<Option<LogReader>> {
         let in_archive = || self.archived(FileType::Log, number);
@@ -205,8 +205,8 @@ impl Archive {
         Ok(files)
     }
 
-    pub fn dirs(&self) -> LogDirs<'_> {
-        LogDirs { vfs: &*self.vfs, dir: self.dir.clone(), own: self.own }
+    pub fn dirs(&self) -> LogFinder<'_> {
+        LogFinder { vfs: &*self.vfs, dir: self.dir.clone(), own: self.own }
     }
 }
 

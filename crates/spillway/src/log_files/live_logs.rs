@@ -64,7 +64,7 @@ pub(crate) struct LiveRange {
 
 impl LiveRange {
     /// Notes the end of a log that recovery found.
-    pub fn note_end(&mut self, end: LogEnd) {
+    pub fn record_log_end(&mut self, end: LogEnd) {
         self.recovered_ends.insert(end.log, end);
     }
 
@@ -75,7 +75,7 @@ impl LiveRange {
     }
 
     /// Notes the live range recorded by the previous process.
-    pub fn note_earlier(&mut self, range: WalRange) {
+    pub fn record_earlier(&mut self, range: WalRange) {
         self.last = self.last.max(range.last());
     }
 
@@ -94,7 +94,7 @@ impl LiveRange {
     }
 
     /// Marks the logs of earlier processes as synced.
-    pub fn note_left_synced(&mut self) {
+    pub fn record_left_synced(&mut self) {
         self.recovered_ends.values_mut().for_each(|end| end.on_disk = true);
     }
 
@@ -144,7 +144,7 @@ impl LiveRange {
     }
 
     /// Notes `range` as recorded in the MANIFEST. Returns the logs to be deleted now.
-    pub fn note_durable(&mut self, range: WalRange) -> Vec<LiveLog> {
+    pub fn record_durable(&mut self, range: WalRange) -> Vec<LiveLog> {
         self.noted = Some(range);
         let may_go = |log: &LiveLog| !log.is_in_range() || log.number() < range.oldest;
         let keep = self.released.iter().position(|log| !may_go(log)).unwrap_or(self.released.len());
@@ -209,19 +209,19 @@ mod tests {
             (range(5, 9), range(7, 9), range(9, 9))
         );
         assert_eq!(live.release(need(7)), Some(FileNumber(7)));
-        assert_eq!(numbers(&live.note_durable(range(7, 9))), [5]);
+        assert_eq!(numbers(&live.record_durable(range(7, 9))), [5]);
         assert_eq!(live.release(after(SeqNo(20))), Some(FileNumber(9)));
     }
 
     #[test]
     fn a_log_goes_only_once_the_manifest_says_that_nobody_needs_it() {
         let mut live = three_logs();
-        assert!(live.note_durable(range(5, 9)).is_empty());
+        assert!(live.record_durable(range(5, 9)).is_empty());
         live.release(after(SeqNo(20)));
         assert_eq!(live.unnoted_range(), Some(range(9, 9)));
-        assert!(live.note_durable(range(5, 9)).is_empty(), "an older record does not count");
-        assert_eq!(numbers(&live.note_durable(range(7, 9))), [5, 8]);
-        assert_eq!(numbers(&live.note_durable(range(9, 9))), [7]);
+        assert!(live.record_durable(range(5, 9)).is_empty(), "an older record does not count");
+        assert_eq!(numbers(&live.record_durable(range(7, 9))), [5, 8]);
+        assert_eq!(numbers(&live.record_durable(range(9, 9))), [7]);
         assert_eq!(live.unnoted_range(), None);
     }
 
@@ -229,21 +229,21 @@ mod tests {
     fn there_may_be_no_log() {
         let mut live = LiveRange::default();
         assert_eq!((live.unnoted_range(), live.last()), (Some(no_logs_before(1)), None));
-        live.note_earlier(no_logs_before(4));
+        live.record_earlier(no_logs_before(4));
         assert_eq!((live.unnoted_range(), live.last()), (Some(no_logs_before(4)), Some(FileNumber(3))));
         live.push_recovered(log(FileType::Log, 5, Some(10)));
         assert_eq!(live.range_after(after(SeqNo(9))), range(5, 5));
         assert_eq!(live.range_after(after(SeqNo(10))), no_logs_before(6));
         live.release(after(SeqNo(10)));
         assert_eq!(live.last(), Some(FileNumber(5)), "the next log names it");
-        assert_eq!(numbers(&live.note_durable(no_logs_before(6))), [5]);
+        assert_eq!(numbers(&live.record_durable(no_logs_before(6))), [5]);
         live.push_current(log(FileType::Log, 8, None), SeqNo(10));
         live.release(after(SeqNo(20)));
         assert_eq!(live.unnoted_range(), Some(range(8, 8)));
         live.end_current(SeqNo(20));
         live.release(after(SeqNo(20)));
-        assert!(live.note_durable(range(8, 8)).is_empty(), "an older record does not count");
+        assert!(live.record_durable(range(8, 8)).is_empty(), "an older record does not count");
         assert_eq!(live.unnoted_range(), Some(no_logs_before(9)));
-        assert_eq!(numbers(&live.note_durable(no_logs_before(9))), [8]);
+        assert_eq!(numbers(&live.record_durable(no_logs_before(9))), [8]);
     }
 }

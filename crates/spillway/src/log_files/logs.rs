@@ -67,7 +67,7 @@ impl ActiveLog {
     }
 
     /// Passes the published position to the log, capped at its tail. Later records carry it.
-    pub fn note_published(&self, published: LogPosition) {
+    pub fn record_published(&self, published: LogPosition) {
         if let Some(offset) = published.checked_sub(self.base()) {
             self.file.publish(offset.min(self.file.tail()));
         }
@@ -148,7 +148,7 @@ impl WalFiles {
     }
 
     /// Notes logs of an earlier process not known to be synced.
-    pub fn note_left_unsynced(&self, logs: Vec<FileNumber>) {
+    pub fn record_left_unsynced(&self, logs: Vec<FileNumber>) {
         self.none_left.store(logs.is_empty(), Ordering::Release);
         *self.left_unsynced.lock() = logs;
     }
@@ -168,7 +168,7 @@ impl WalFiles {
             }
         }
         left.clear();
-        self.live.lock().note_left_synced();
+        self.live.lock().record_left_synced();
         self.none_left.store(true, Ordering::Release);
         Ok(())
     }
@@ -261,7 +261,7 @@ impl WalFiles {
     }
 
     /// Notes how far the MANIFEST has come. The record at its end is durable.
-    pub fn note_manifest(&self, manifest: NotedManifest) {
+    pub fn record_manifest(&self, manifest: NotedManifest) {
         self.manifest.store(manifest.to_word(), Ordering::Release);
     }
 
@@ -325,7 +325,7 @@ impl WalFiles {
     }
 
     /// Notes `log` as current; the log before it ends with `last_seq`.
-    pub fn note_current(&self, log: &Arc<ActiveLog>, last_seq: SeqNo) {
+    pub fn record_current(&self, log: &Arc<ActiveLog>, last_seq: SeqNo) {
         let current = self.live_log(FileType::Log, log.number(), log.file.capacity(), None);
         self.live.lock().push_current(current, last_seq);
         self.sync.lock().unsynced.push(log.clone());
@@ -333,36 +333,36 @@ impl WalFiles {
 
     /// Notes the log of a large batch with the number `last_seq`. The log goes once every family touched by the batch
     /// has flushed through it.
-    pub fn note_large(&self, log: &ActiveLog, last_seq: SeqNo) {
+    pub fn record_large(&self, log: &ActiveLog, last_seq: SeqNo) {
         let large = self.live_log(FileType::LargeBatch, log.number(), log.file.tail(), Some(last_seq));
         self.live.lock().push_large(large);
     }
 
     /// Notes the live range and the frontiers recorded by an earlier process. Called before any log is noted.
-    pub fn note_earlier(&self, noted: &NotedLogs) {
+    pub fn record_earlier(&self, noted: &NotedLogs) {
         let synced = WalRange::none_through(noted.frontiers.synced.log);
         let mut live = self.live.lock();
-        noted.range.into_iter().chain([synced]).for_each(|range| live.note_earlier(range));
-        noted.in_tables().for_each(|end| live.note_end(*end)); // their logs may be gone, and later ones name them
+        noted.range.into_iter().chain([synced]).for_each(|range| live.record_earlier(range));
+        noted.in_tables().for_each(|end| live.record_log_end(*end)); // their logs may be gone, and later ones name them
         drop(live);
         self.sync.lock().known = noted.frontiers;
     }
 
     /// Notes a log of an earlier process. Called oldest first.
-    pub fn note_recovered(&self, replayed: &ReplayedLog) {
+    pub fn record_recovered(&self, replayed: &ReplayedLog) {
         let ReplayedLog { file_type, end, bytes, is_end_known } = *replayed;
         let log = self.live_log(file_type, end.log, bytes, Some(end.last_seq));
         let mut live = self.live.lock();
         live.push_recovered(log);
         if file_type == FileType::Log && is_end_known {
-            live.note_end(end);
+            live.record_log_end(end);
         }
     }
 
     fn live_log(&self, file_type: FileType, number: FileNumber, bytes: u64, last_seq: Option<SeqNo>) -> LiveLog {
         let life = self.setup.lives.of(file_type, number);
         life.need();
-        life.note_bytes(bytes);
+        life.set_bytes(bytes);
         LiveLog { life, bytes, last_seq }
     }
 
@@ -396,8 +396,8 @@ impl WalFiles {
     }
 
     /// Notes `range` as recorded in the MANIFEST: logs before it are deleted when their last pin goes.
-    pub fn note_durable(&self, range: WalRange) {
-        let gone = self.live.lock().note_durable(range);
+    pub fn record_durable(&self, range: WalRange) {
+        let gone = self.live.lock().record_durable(range);
         gone.iter().for_each(|log| log.life.mark_unneeded());
         // With `sync_sst_file=false` some were never synced; they need no sync any more.
         self.sync.lock().unsynced.retain(|log| log.number() >= range.oldest);
@@ -502,7 +502,7 @@ impl WalFiles {
             if log.base() >= through {
                 break;
             }
-            log.note_published(through);
+            log.record_published(through);
             self.syncs.fetch_add(1, Ordering::Relaxed);
             let Some(statistics) = &self.setup.statistics else {
                 log.file.sync()?;

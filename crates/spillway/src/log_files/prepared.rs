@@ -78,7 +78,7 @@ impl Prepared {
     }
 
     /// Notes what recovery found without an end.
-    pub fn note_recovered(&self, transactions: Vec<RecoveredTransaction>) {
+    pub fn record_recovered(&self, transactions: Vec<RecoveredTransaction>) {
         let mut state = self.state.lock();
         state.open.extend(transactions.iter().map(|transaction| transaction.at));
         state.recovered = transactions;

@@ -84,13 +84,13 @@ impl Catalog<'_> {
         }
         state.table_bytes += view.version.total_bytes();
         state.families.insert(id, FamilyState::new(family.clone(), &view, last_seq));
-        state.note_age(id, self.core.context.now_s());
+        state.record_age(id, self.core.context.now_s());
         self.core.change_families(&mut state, |families| families.insert(&family));
         Ok(family)
     }
 
     /// Notes for good that the family's values end with times. What the write behind this call will refuse notes nothing.
-    pub fn note_times(&self, family: &Family) -> Result<()> {
+    pub fn record_times(&self, family: &Family) -> Result<()> {
         self.core.check_writable()?;
         let mut manifest = self.installer.manifest.lock();
         if family.has_value_times() || self.core.check_family(family).is_err() {
@@ -172,7 +172,7 @@ impl Catalog<'_> {
             options.validate()
         })?;
         let mut state = self.core.state.lock();
-        state.note_age(family.id(), self.core.context.now_s());
+        state.record_age(family.id(), self.core.context.now_s());
         self.core.refresh_debt(&state);
         drop(state);
         self.core.state_changed.notify_all();

@@ -90,7 +90,7 @@ fn tables_max(compaction_trigger: i32, slowdown_trigger: i32) -> usize {
 
 impl State {
     /// Notes a queued ingest of a family. True if a delay begins: upkeep must then learn when it ends.
-    pub fn note_ingest(&mut self, family: FamilyId, at: Duration) -> bool {
+    pub fn record_ingest(&mut self, family: FamilyId, at: Duration) -> bool {
         let Some(family) = self.families.get_mut(&family) else { return false };
         let begins = family.joined_at.is_none();
         let due = *family.joined_at.get_or_insert(at) + WAIT_MAX;

@@ -90,7 +90,7 @@ impl Memtables {
             drop(made); // another writer was faster
             return Ok(());
         }
-        self.core.context.throttle.note_filled(switched.mutable.used_bytes());
+        self.core.context.throttle.record_filled(switched.mutable.used_bytes());
         let sealed = switched.mutable.clone();
         let replaced = self.install_memtable(switched, made);
         if switched.is_behind() {
@@ -169,7 +169,7 @@ impl Memtables {
         let mut state = self.core.state.lock();
         for (id, family) in state.families.iter_mut().filter(|(_, family)| !family.mutable.is_unused()) {
             let Some(next) = made.get(id) else { continue };
-            self.core.context.throttle.note_filled(family.mutable.used_bytes());
+            self.core.context.throttle.record_filled(family.mutable.used_bytes());
             switched.push((*id, Staged::new(family, std::iter::empty(), Some(next)), None));
         }
         let commit = self.core.commit.lock();

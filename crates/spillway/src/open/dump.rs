@@ -19,14 +19,14 @@ const TABLE_OPTIONS: &str = "block_based_table_factory";
 const FAMILIES_WHOLE: usize = 10;
 
 /// Logs the identity of the opened database, and the options of its families. Called under no lock.
-pub(crate) fn note_opened(engine: &Engine) {
+pub(crate) fn log_opened(engine: &Engine) {
     let (context, log) = (&engine.core.context, &engine.core.context.info_log);
     if log.takes(InfoLogLevel::Header) {
         log.header(format!("DB ID: {}", context.db_id));
         log.header(format!("DB Session ID: {}", context.session_id));
     }
     let families = engine.core.families.load();
-    families.iter().for_each(|family| note_family_options(&engine.core, family));
+    families.iter().for_each(|family| log_family_options(&engine.core, family));
     if log.takes(InfoLogLevel::Header) {
         // Where programs that read event logs look for the header's end.
         log.header(format!("DB pointer {:p}", std::ptr::from_ref(engine)));
@@ -36,7 +36,7 @@ pub(crate) fn note_opened(engine: &Engine) {
 }
 
 /// Logs the options of a family, when opened or created. Called under no lock.
-pub(crate) fn note_family_options(core: &Core, family: &Family) {
+pub(crate) fn log_family_options(core: &Core, family: &Family) {
     let log = &core.context.info_log;
     if !log.takes(InfoLogLevel::Header) {
         return;
@@ -57,7 +57,7 @@ pub(crate) fn note_family_options(core: &Core, family: &Family) {
 
 impl InfoLog {
     /// Logs the program's version, the directory and the options of the database.
-    pub(crate) fn note_program(&self, dir: &Path, options: &DbOptions) {
+    pub(crate) fn log_program(&self, dir: &Path, options: &DbOptions) {
         if self.takes(InfoLogLevel::Header) {
             self.header(format!("Spillway version: {}", env!("CARGO_PKG_VERSION")));
             self.header(format!("DB path: {}", dir.display()));

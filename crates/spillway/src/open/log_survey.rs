@@ -12,7 +12,7 @@ use wal::{DatabaseId, ReplayOptions, ReplayRecord};
 use crate::batch::BatchReader;
 use crate::commit::entries_of;
 use crate::core::unnamed::Logged;
-use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
+use crate::open::replay::own_logs::{report_on_end, report_on_left_out, was_let_go};
 use crate::open::replay::wal_range::{self, FoundLog, FoundRange, MissingLog};
 use crate::open::{is_ours, log_owner};
 use crate::records::ingest_record::IngestRecord;
@@ -167,7 +167,7 @@ impl LogSurvey {
             };
             let records = behind.read(vfs, &path, options)?;
             if !records.is_empty() {
-                survey.notes.push(format!("{}; lost/ keeps the log", note_on_left_out(cut_off, log.number)));
+                survey.notes.push(format!("{}; lost/ keeps the log", report_on_left_out(cut_off, log.number)));
                 survey.left_out.push(path);
             }
             records_behind.extend(records);
@@ -189,7 +189,7 @@ impl LogSurvey {
     }
 
     /// Reports missing logs of the MANIFEST's live WAL range.
-    pub fn note_missing(&mut self, vfs: &dyn Vfs, dir: &Path, old: &Recovered) {
+    pub fn report_missing(&mut self, vfs: &dyn Vfs, dir: &Path, old: &Recovered) {
         let let_go = old.let_go_through();
         let Some(found) = &self.found else { return };
         let is_lost = |log: &&MissingLog| !was_let_go(vfs, dir, log.number, &found.logs, let_go);
@@ -273,7 +273,7 @@ impl LogSurvey {
         let cut_off = ends.iter().find(|(.., end)| !end.reason.is_continued()).map(|(number, ..)| *number);
         let cut_off = cut_off.filter(|_| !reads_on && self.damaged.is_empty());
         let counted = ends.iter().filter(|(number, ..)| cut_off.is_none_or(|cut_off| *number <= cut_off));
-        self.notes.extend(counted.filter_map(|(_, path, end)| note_on_end(path, end)));
+        self.notes.extend(counted.filter_map(|(_, path, end)| report_on_end(path, end)));
         cut_off
     }
 
@@ -308,13 +308,13 @@ impl LogSurvey {
         let numbers = record.numbers();
         match record.batch {
             None => {}
-            Some(RecordedBatch::InRecord(batch)) => self.note_batch(batch),
+            Some(RecordedBatch::InRecord(batch)) => self.record_batch(batch),
             Some(RecordedBatch::InFile(large)) => {
                 self.families.extend(&large.families);
                 self.merges.extend(large.families.iter().map(|family| (*family, large.last()))); // may include merges
                 self.large_batches.push(FoundBatch { log, offset, record: large });
             }
-            Some(RecordedBatch::Prepared(record)) => self.note_step(record),
+            Some(RecordedBatch::Prepared(record)) => self.record_step(record),
         }
         if let Some(ingest) = record.ingest {
             self.families.extend(ingest.families.iter().map(|share| share.family));
@@ -325,7 +325,7 @@ impl LogSurvey {
     }
 
     /// Notes a step of a prepared transaction. The changes of a commit may include merges.
-    fn note_step(&mut self, record: TransactionRecord<'_>) {
+    fn record_step(&mut self, record: TransactionRecord<'_>) {
         let last = record.last();
         match record.step {
             Step::Prepare(batch) => self.families.extend(batch.map_while(Result::ok).map(|change| change.family)),
@@ -337,7 +337,7 @@ impl LogSurvey {
         }
     }
 
-    fn note_batch(&mut self, batch: BatchReader<'_>) {
+    fn record_batch(&mut self, batch: BatchReader<'_>) {
         let first = batch.seq();
         for (family, entry) in entries_of(batch, first) {
             self.families.insert(family);

@@ -87,7 +87,7 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
         None => InfoLog::new(&options.vfs, dir, &options.db, options.read_only),
     };
     let scope = note::within(Some(info_log.clone()));
-    info_log.note_program(dir, &options.db);
+    info_log.log_program(dir, &options.db);
     remarks.iter().chain(&options.remarks).for_each(|text| remark(text));
     let opened = match lock {
         Some(_) => open_with_reserve(dir, options, &info_log),
@@ -97,7 +97,7 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     match &opened {
         Ok(engine) => {
             tell_doubts(engine);
-            dump::note_opened(engine);
+            dump::log_opened(engine);
         }
         Err(error) => tell(InfoLogLevel::Error, &format!("the database cannot be opened: {error}")),
     }
@@ -192,7 +192,7 @@ pub(crate) fn open_as(dir: &Path, options: &OpenOptions, mut recovered: Recovere
     recovered.pass_named_logs();
     let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
     let _scope = note::within(Some(info_log.clone()));
-    info_log.note_program(dir, &options.db);
+    info_log.log_program(dir, &options.db);
     let opening = Opening { is_repairs: true, ..Opening::new(dir, options, recovered, &info_log)? };
     let opened = opening.run();
     opened.iter().for_each(tell_doubts);

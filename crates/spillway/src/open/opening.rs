@@ -109,7 +109,7 @@ impl<'a> Opening<'a> {
                     let leaves_values = options.db.memtable_as_log_index;
                     let images = ImageNames::new(vfs.clone(), dir, &db_id, numbers, leaves_values);
                     if recovered.fenced {
-                        images.note_fence();
+                        images.record_fence();
                     }
                     images
                 }),
@@ -398,11 +398,11 @@ impl<'a> Opening<'a> {
         if !self.recovered.fenced {
             noted.range = self.left_logs()?;
         }
-        core.logs.note_earlier(&noted);
+        core.logs.record_earlier(&noted);
         for log in &replayed.logs {
-            core.logs.note_recovered(log);
+            core.logs.record_recovered(log);
         }
-        core.logs.note_left_unsynced(replayed.unsynced);
+        core.logs.record_left_unsynced(replayed.unsynced);
         replayed.prepares.hand_over(&core.logs);
         let snapshot = engine.installer.manifest_snapshot(core.logs.recovered_ends());
         let limit = context.options.max_manifest_file_size;
@@ -415,21 +415,21 @@ impl<'a> Opening<'a> {
             orphans::keep(engine, &self.recovered, &lost)?;
         }
         if self.is_repairs {
-            lost.note_switch()?
+            lost.record_switch()?
         } else {
             lost.forget_cut_off(self.recovered.manifest)?
         }
         let writer = ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?;
         identity::write(&**vfs, &context.dir, &context.db_id)?;
-        core.logs.note_manifest(writer.noted());
+        core.logs.record_manifest(writer.noted());
         *engine.installer.manifest.lock() = Some(writer);
-        snapshot.wal_range.into_iter().for_each(|range| core.logs.note_durable(range));
-        context.memtables.images.iter().for_each(|images| images.note_fence());
+        snapshot.wal_range.into_iter().for_each(|range| core.logs.record_durable(range));
+        context.memtables.images.iter().for_each(|images| images.record_fence());
         self.restored.forget_others(&**vfs, &context.dir)?;
         let taken_over = (!self.recovered.fenced).then(|| self.recovered.oldest_read_rocksdb_log());
         orphans::remove(engine, self.recovered.id(), taken_over)?;
         engine.options_file.write();
         engine.installer.release_logs();
-        engine.installer.note_logs()
+        engine.installer.record_logs()
     }
 }

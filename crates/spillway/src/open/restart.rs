@@ -109,7 +109,7 @@ impl Restored {
         let at = at?;
         family.mutable.begin_after(through);
         if !family.queue.is_empty() {
-            family.family.note_unlogged(); // images do not tell whether they hold unlogged writes
+            family.family.record_unlogged(); // images do not tell whether they hold unlogged writes
         }
         // Reads of swapped-out pages go at disk speed: flush the images soon.
         family.flush_wanted_through = family.flush_wanted_through.max(through);

@@ -30,7 +30,7 @@ impl Opening<'_> {
                 found => found?.len,
             };
             let life = self.context.logs.of_log(log);
-            life.note_bytes(bytes);
+            life.set_bytes(bytes);
             if self.keeps_tables_open() {
                 // Opened now, since the writer may delete it later.
                 match life.values() {

@@ -370,7 +370,7 @@ impl Stall {
     }
 
     fn count(&self, cause: StallCause, micros: u64) {
-        note_wait(cause, micros);
+        count_wait(cause, micros);
         if let Some(counter) = self.counters.get(cause as usize) {
             counter.waits.fetch_add(1, Ordering::Relaxed);
             counter.micros.fetch_add(micros, Ordering::Relaxed);
@@ -509,7 +509,7 @@ thread_local! {
 }
 
 /// Notes a wait of this thread. Called at its end.
-pub(crate) fn note_wait(cause: StallCause, micros: u64) {
+pub(crate) fn count_wait(cause: StallCause, micros: u64) {
     let _ = WAITS.try_with(|waits| {
         let mut waits = waits.borrow_mut();
         if waits.len() >= WAITS_MAX {

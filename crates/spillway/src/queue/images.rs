@@ -35,7 +35,7 @@ pub struct ImageNames {
 }
 
 impl ImageNames {
-    /// For a directory without a fence; see [`note_fence`](Self::note_fence).
+    /// For a directory without a fence; see [`record_fence`](Self::record_fence).
     pub fn new(
         vfs: Arc<dyn Vfs>,
         dir: &Path,
@@ -50,7 +50,7 @@ impl ImageNames {
     }
 
     /// Called once a MANIFEST of ours is durable: it keeps RocksDB out.
-    pub fn note_fence(&self) {
+    pub fn record_fence(&self) {
         self.is_fenced.store(true, Ordering::Release);
     }
 

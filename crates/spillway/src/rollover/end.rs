@@ -35,7 +35,7 @@ impl Wal {
         let is_needed = !self.core.is_all_in_tables();
         log.map_or(Ok(()), |log| self.core.logs.end(&log, last_seq, is_needed))?;
         self.installer.release_logs();
-        match self.installer.note_last_log() {
+        match self.installer.record_last_log() {
             Err(error) if error.kind() == ErrorKind::NoSpace => {
                 note::warn!(%error, "logs stay, though all of them is in tables");
                 Ok(())
@@ -75,7 +75,7 @@ impl Wal {
     /// `Io`, sticky: the database is read-only then (D4).
     pub(crate) fn sync_for_caller(&self, target: LogPosition) -> Result<bool> {
         let synced = self.core.logs.sync_through(target, || self.core.pipeline.published_log());
-        self.core.context.throttle.note_sync();
+        self.core.context.throttle.record_sync();
         synced.inspect_err(|e| self.core.fail(e))
     }
 }

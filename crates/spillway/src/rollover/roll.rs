@@ -204,11 +204,11 @@ impl Wal {
             unfinished.hold(self.core.pipeline.enter(commit.last_seq, base, &[]));
         }
         next.start_at(base);
-        self.core.logs.note_current(&next, commit.last_seq);
+        self.core.logs.record_current(&next, commit.last_seq);
         commit.log = Some(next);
         drop(commit);
         if let Some((full, reservation)) = end {
-            full.note_published(self.core.pipeline.published_log());
+            full.record_published(self.core.pipeline.published_log());
             let ended = self.core.logs.append(&full, &reservation, RecordKind::End, &[]);
             ended.inspect_err(|e| self.core.fail(e))?;
             unfinished.finish();

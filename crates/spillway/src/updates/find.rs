@@ -10,7 +10,7 @@ use base::{FileNumber, Result, SeqNo};
 use wal::LogReader;
 
 use crate::log_files::archive::ARCHIVE_DIR;
-use crate::log_files::archive::LogDirs;
+use crate::log_files::archive::LogFinder;
 use crate::records::record::{CommitRecord, RecordedBatch};
 use crate::records::two_phase_record::Step;
 use crate::version::file_name::{self, FileType};
@@ -31,7 +31,7 @@ pub struct LogFileReport {
 }
 
 /// A log, before its first record.
-pub(super) struct FoundLog {
+pub(super) struct LogAtNumber {
     pub number: FileNumber,
     pub reader: LogReader,
     /// The first number that the history has in a later log.
@@ -40,12 +40,12 @@ pub(super) struct FoundLog {
 
 /// The outcome of a search.
 pub(super) struct Search {
-    pub log: Option<FoundLog>,
+    pub log: Option<LogAtNumber>,
     /// The first number above the wanted one with which a log begins.
     pub next: Option<SeqNo>,
 }
 
-impl LogDirs<'_> {
+impl LogFinder<'_> {
     /// Finds the log that begins at or below `seq`, as late as possible. `or_first`: if there is none, the first log.
     /// Newest logs are looked at first: readers mostly ask for recent numbers.
     pub(super) fn find(&self, seq: SeqNo, or_first: bool) -> Result<Search> {
@@ -109,8 +109,8 @@ impl LogDirs<'_> {
         Ok(found)
     }
 
-    fn open(&self, path: &Path, number: FileNumber, until: Option<SeqNo>) -> Result<Option<FoundLog>> {
-        Ok(self.reader(path, number)?.map(|reader| FoundLog { number, reader, until }))
+    fn open(&self, path: &Path, number: FileNumber, until: Option<SeqNo>) -> Result<Option<LogAtNumber>> {
+        Ok(self.reader(path, number)?.map(|reader| LogAtNumber { number, reader, until }))
     }
 
     /// The batch of the last prepare under a name whose number is below `seq`.

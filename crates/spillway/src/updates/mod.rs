@@ -18,7 +18,7 @@ use crate::log_files::archive::{ARCHIVE_DIR, Hold};
 use crate::records::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::records::two_phase_record::{Step as TransactionStep, TransactionRecord};
 use crate::version::log_life::LogLife;
-use find::FoundLog;
+use find::LogAtNumber;
 pub use find::LogFileReport;
 
 /// A batch out of the WAL.
@@ -75,7 +75,7 @@ struct Wanted {
 
 /// The log being read.
 struct OpenLog {
-    found: FoundLog,
+    found: LogAtNumber,
     /// Keeps the log where it is,
     _pin: Arc<LogLife>,
     /// or in the archive.
@@ -166,7 +166,7 @@ impl LogCursor {
     fn open_log(&mut self) -> Result<bool> {
         let Wanted { next, skips_to_first } = self.wanted;
         let search = self.core.archive.dirs().find(next, skips_to_first)?;
-        let is_later = |log: &FoundLog| self.log.as_ref().is_none_or(|open| open.found.number < log.number);
+        let is_later = |log: &LogAtNumber| self.log.as_ref().is_none_or(|open| open.found.number < log.number);
         if let Some(found) = search.log.filter(is_later) {
             let (pin, hold) = (self.core.context.logs.of_log(found.number), self.core.archive.hold(found.number));
             self.log = Some(OpenLog { found, _pin: pin, _hold: hold });
@@ -233,7 +233,7 @@ impl Wanted {
             return Ok(Step::LogEnded);
         }
         if let Some(RecordedBatch::Prepared(transaction)) = &commit.batch {
-            note_prepared(transaction, prepared);
+            record_prepared(transaction, prepared);
         }
         if last < self.next {
             if let Some(RecordedBatch::Prepared(TransactionRecord { name, step: TransactionStep::Commit(_), .. })) =
@@ -263,7 +263,7 @@ impl Wanted {
 }
 
 /// Keeps the batch of a prepare, and forgets that of a transaction rolled back.
-fn note_prepared(transaction: &TransactionRecord<'_>, prepared: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
+fn record_prepared(transaction: &TransactionRecord<'_>, prepared: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
     match &transaction.step {
         TransactionStep::Prepare(batch) => {
             prepared.insert(transaction.name.to_vec(), batch.to_bytes());

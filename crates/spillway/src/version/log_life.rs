@@ -74,7 +74,7 @@ impl LogLife {
     }
 
     /// Sets the size of the file.
-    pub fn note_bytes(&self, bytes: u64) {
+    pub fn set_bytes(&self, bytes: u64) {
         self.file_bytes.store(bytes, Ordering::Relaxed);
     }
 
@@ -248,7 +248,7 @@ mod tests {
         let (row, table) = (lives.of_log(FileNumber(7)), lives.of_log(FileNumber(7)));
         assert!(Arc::ptr_eq(&row, &table));
         row.need();
-        row.note_bytes(1000);
+        row.set_bytes(1000);
         table.need_values(100);
         assert!(!row.is_mostly_dead(), "recovery needs it");
         row.mark_unneeded();

@@ -153,7 +153,7 @@ impl RocksdbLogs {
             self.begun = self.begun.split_off(&kept);
             let later = self.flushed_before.split_off(&kept);
             let earlier = std::mem::replace(&mut self.flushed_before, later).into_values().max();
-            self.note_flushed_before(kept, earlier.unwrap_or_default());
+            self.record_flushed_before(kept, earlier.unwrap_or_default());
         }
         let added = edit.added.iter().map(|(_, meta)| meta);
         // The state with which a MANIFEST begins tells no next file. RocksDB's repair tells one, and log 0, which no flush names.
@@ -168,7 +168,7 @@ impl RocksdbLogs {
             let largest = self.flushed.entry(first).or_default();
             *largest = last.max(*largest);
             if let Some(log) = edit.log_number.filter(|_| is_later) {
-                self.note_flushed_before(log, last);
+                self.record_flushed_before(log, last);
             }
             let is_ingest = !may_be_import && first == last;
             match is_later && (edit.log_number.is_some() || is_ingest) {
@@ -190,7 +190,7 @@ impl RocksdbLogs {
         self.without_changes = again;
     }
 
-    fn note_flushed_before(&mut self, log: FileNumber, last: SeqNo) {
+    fn record_flushed_before(&mut self, log: FileNumber, last: SeqNo) {
         let before = self.flushed_before.entry(log).or_default();
         *before = last.max(*before);
     }
@@ -205,7 +205,7 @@ impl RocksdbLogs {
             let own = FileNumber(manifest.0.saturating_sub(1));
             // It gives each family without changes a log: without such a one all had changes in older logs.
             (self.is_of_open, self.read_below) = (true, if first.log.0 > 0 { first.log } else { own });
-            self.note_flushed_before(own, first.last);
+            self.record_flushed_before(own, first.last);
         }
         let mut reached = SeqNo::ZERO;
         self.flushed_before.retain(|_, last| {

@@ -121,7 +121,7 @@ fn times_that_begin_after_the_open_of_a_secondary_are_told() {
     let options = options(vfs.clone());
     let primary = Db::open("/db", &OpenOptions { raw_values: true, ..options.clone() }).unwrap();
     let (timed, raw) = (secondary(&options), secondary(&OpenOptions { raw_values: true, ..options.clone() }));
-    primary.note_times(&primary.family("second").unwrap()).unwrap();
+    primary.record_times(&primary.family("second").unwrap()).unwrap();
     for _ in 0..2 {
         let error = timed.try_catch_up_with_primary().unwrap_err().to_string();
         assert!(error.contains("\"second\" end with times now; open the secondary again"), "{error}");

@@ -44,7 +44,7 @@ impl Progress {
     ///
     /// # Errors
     /// Errors of the file system.
-    pub fn note_converted(&self, count: u64) -> Result<()> {
+    pub fn record_converted(&self, count: u64) -> Result<()> {
         self.write(0, count)
     }
 

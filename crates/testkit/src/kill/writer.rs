@@ -69,7 +69,7 @@ impl Writer {
                 self.write(&operation)?;
             }
             self.progress.acknowledge(thread, n)?;
-            self.progress.note_converted(self.db.flushes().converted)?;
+            self.progress.record_converted(self.db.flushes().converted)?;
         }
         Ok(())
     }

@@ -130,6 +130,6 @@ impl State {
             };
             contents.insert(key.clone(), Entry { value });
         }
-        touched.note_behind(file, rules.order);
+        touched.record_behind(file, rules.order);
     }
 }

@@ -128,7 +128,7 @@ impl Touched {
     }
 
     /// Records a table ingested behind.
-    pub fn note_behind(&mut self, file: &File, order: &UserOrder) {
+    pub fn record_behind(&mut self, file: &File, order: &UserOrder) {
         self.behind.extend(Span::of_file(file, order));
     }
 

@@ -59,7 +59,7 @@ impl Runner {
         match (verdict, done) {
             (Verdict::Refused, Ok(())) => differ("the ingest was done, and should have been refused"),
             (_, Ok(())) => {
-                self.note_ingested(ingest);
+                self.record_ingested(ingest);
                 Ok(())
             }
             (Verdict::Refused | Verdict::Either, Err(Failure::Engine(error))) if ingest.demands.explain(&error) => {
@@ -69,7 +69,7 @@ impl Runner {
         }
     }
 
-    fn note_ingested(&mut self, ingest: &Ingest) {
+    fn record_ingested(&mut self, ingest: &Ingest) {
         if ingest.is_empty() {
             return;
         }

@@ -88,10 +88,10 @@ impl Content {
         if let Some(window) = &self.window {
             window.write(offset, bytes);
         }
-        self.note_write(operation, offset, bytes);
+        self.record_write(operation, offset, bytes);
     }
 
-    fn note_write(&mut self, operation: Option<u64>, offset: usize, bytes: &[u8]) {
+    fn record_write(&mut self, operation: Option<u64>, offset: usize, bytes: &[u8]) {
         let start = self.data.len();
         self.data.extend_from_slice(bytes);
         let kind = ChangeKind::Write { offset, start, len: bytes.len() };
@@ -148,7 +148,7 @@ impl Content {
             let now = block.get_mut(..len).unwrap_or_default();
             window.read(start, now);
             if self.bytes.get(start..start + len) != Some(&*now) {
-                self.note_write(None, start, now);
+                self.record_write(None, start, now);
             }
         }
     }

@@ -94,7 +94,7 @@ impl<'o> Opening<'o> {
     pub fn done(self, mut database: Box<Db>) -> i64 {
         let env = self.options.env.clone().unwrap_or_else(Env::of_process);
         database.set_env(&env);
-        threads::note_opened(env, &database.database);
+        threads::log_opened(env, &database.database);
         let _ = self.home.database.set(Arc::downgrade(&database.database)); // set once
         let handle = handle::open(database);
         self.home.handle.store(handle, Ordering::Release);

@@ -95,12 +95,12 @@ impl Throttle {
     }
 
     /// Notes the end of a WAL sync requested by a caller. One store.
-    pub fn note_sync(&self) {
+    pub fn record_sync(&self) {
         self.synced_us.store(micros(self.vfs.now()), Ordering::Relaxed);
     }
 
     /// Notes the switch of a memtable holding `bytes`.
-    pub fn note_filled(&self, bytes: usize) {
+    pub fn record_filled(&self, bytes: usize) {
         let at = self.vfs.now();
         let mut filled = self.filled.lock();
         *filled = Filled { bytes: bytes as u64, took: at.saturating_sub(filled.at), at };
@@ -168,7 +168,7 @@ impl Throttle {
     }
 
     /// Counts bytes before they are written.
-    fn note_written(&self, work: Work, bytes: u64) {
+    fn count_written(&self, work: Work, bytes: u64) {
         let [flushed, compacted] = &self.written;
         let written = if work == Work::Flush { flushed } else { compacted };
         written.fetch_add(bytes, Ordering::Relaxed);
@@ -225,7 +225,7 @@ struct PaidFile {
 
 impl AppendFile for PaidFile {
     fn append(&mut self, bytes: &[u8], class: IoClass) -> Result<()> {
-        self.throttle.note_written(self.work, bytes.len() as u64);
+        self.throttle.count_written(self.work, bytes.len() as u64);
         let mut rest = bytes;
         while !rest.is_empty() {
             let Some(rate) = self.throttle.rate(self.work) else { return self.file.append(rest, class) };

@@ -74,9 +74,9 @@ fn freed_space_takes_nothing_of_a_limit_on_bytes_written() {
     assert!(is_about(wait(&fixed), Duration::from_secs(2)), "four times the limit");
     assert!(is_about(time_of(&fixed, IoClass::Flush, 8 * MIB), Duration::from_secs(1)));
     let (_, automatic) = throttle(0);
-    automatic.note_sync();
+    automatic.record_sync();
     let freed = wait(&automatic);
-    automatic.note_sync();
+    automatic.record_sync();
     assert!(time_of(&automatic, IoClass::Flush, MIB) >= freed / 2, "the disk has both to do");
 }
 
@@ -129,9 +129,9 @@ fn without_a_limit_jobs_are_slower_beside_syncs_only() {
     let (vfs, throttle) = throttle(0);
     let flush = || time_of(&throttle, IoClass::Flush, 16 * MIB);
     assert!(flush() < MILLISECOND, "nobody syncs");
-    throttle.note_sync();
+    throttle.record_sync();
     assert!(is_about(time_of(&throttle, IoClass::Flush, 8 * MIB), Duration::from_millis(500)));
-    throttle.note_sync();
+    throttle.record_sync();
     throttle.set_debt(1.0);
     assert!(flush() < MILLISECOND, "behind");
     throttle.set_debt(0.0);
@@ -144,15 +144,15 @@ fn memtables_that_fill_fast_are_flushed_fast() {
     let (vfs, throttle) = throttle(0);
     let fill = |bytes: u64, time: Duration| {
         vfs.sleep(time);
-        throttle.note_filled(bytes as usize);
-        throttle.note_sync();
+        throttle.record_filled(bytes as usize);
+        throttle.record_sync();
     };
     fill(64 * MIB, Duration::from_secs(1));
     fill(64 * MIB, Duration::from_secs(1));
     assert!(is_about(time_of(&throttle, IoClass::Flush, 64 * MIB), Duration::from_millis(500)));
     assert!(is_about(time_of(&throttle, IoClass::Compaction, 64 * MIB), Duration::from_millis(100)));
     vfs.sleep(Duration::from_secs(100));
-    throttle.note_sync();
+    throttle.record_sync();
     assert!(is_about(time_of(&throttle, IoClass::Flush, 8 * MIB), Duration::from_millis(500)), "that is long ago");
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::properties::Reported;
 use super::text;
 use crate::compaction::levels::pending_bytes;
-use crate::engine::told::{ToldDatabase, ToldFamily, Writes};
+use crate::engine::reported::{ReportedDatabase, ReportedFamily, Writes};
 use crate::order::stall::StallCause;
 use crate::version::work::{LevelWork, WorkDone};
 
@@ -135,8 +135,8 @@ fn priority_rows(done: &WorkDone) -> String {
 pub(super) fn of_family(source: &Reported<'_>) -> String {
     let (done, uptime) = (source.family.work().done(), source.core.uptime());
     let waits: u64 = source.core.stall.counts().iter().map(|(_, waits, _)| *waits).sum();
-    let now = ToldFamily { uptime, work: done, waits };
-    let before = source.engine.told.lock().families.insert(source.family.id(), now).unwrap_or_default();
+    let now = ReportedFamily { uptime, work: done, waits };
+    let before = source.engine.reported.lock().families.insert(source.family.id(), now).unwrap_or_default();
     let name = source.family.name();
     let mut text = heading(name, "Level") + &level_rows(source, &done);
     let (flushed, ingested) = (done.flushes.written_bytes, done.ingested_bytes);
@@ -213,9 +213,9 @@ pub(super) fn of_database(source: &Reported<'_>) -> String {
     let [writes, keys, bytes, logged, logged_bytes] = source.engine.committer.counts.sums();
     let writes = Writes { writes, keys, bytes, logged, logged_bytes, syncs: core.logs.syncs() };
     let stalled_us = core.stall.counts().iter().map(|(_, _, micros)| *micros).sum();
-    let now = ToldDatabase { uptime: core.uptime(), writes, stalled_us };
-    let before = std::mem::replace(&mut source.engine.told.lock().database, now);
-    let interval = ToldDatabase {
+    let now = ReportedDatabase { uptime: core.uptime(), writes, stalled_us };
+    let before = std::mem::replace(&mut source.engine.reported.lock().database, now);
+    let interval = ReportedDatabase {
         uptime: now.uptime.saturating_sub(before.uptime),
         writes: now.writes.since(&before.writes),
         stalled_us: stalled_us.saturating_sub(before.stalled_us),
@@ -226,7 +226,7 @@ pub(super) fn of_database(source: &Reported<'_>) -> String {
     text + &database_waits(source) + &text::database(source)
 }
 
-impl ToldDatabase {
+impl ReportedDatabase {
     fn lines(&self, which: &str, unit: f64, unit_name: &str) -> String {
         let Writes { writes, keys, bytes, logged, logged_bytes, syncs } = self.writes;
         let each = if writes == 0 { 0.0 } else { 1.0 };

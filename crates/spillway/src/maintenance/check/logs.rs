@@ -11,7 +11,7 @@ use wal::{DatabaseId, EndReason, ReplayOptions, ReplayRecord};
 
 use super::{Check, CheckReport};
 use crate::batch::BatchReader;
-use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
+use crate::open::replay::own_logs::{report_on_end, report_on_left_out, was_let_go};
 use crate::open::replay::rocksdb_history::RocksdbHistory;
 use crate::open::replay::rocksdb_logs::{LACKS_STEPS, check_place};
 use crate::open::replay::wal_range::{self, FoundLog, FoundRange, LogPlaces, MissingLog};
@@ -81,7 +81,7 @@ impl Check<'_> {
                 let before = last;
                 let end = check.check_own_log(path, log, cut_off.is_some(), &mut last);
                 if let Some(cut_off) = cut_off {
-                    check.report.notes.extend((last > before).then(|| note_on_left_out(cut_off, log.number)));
+                    check.report.notes.extend((last > before).then(|| report_on_left_out(cut_off, log.number)));
                     return end.map(drop);
                 }
                 check.report.last_seq = check.report.last_seq.max(last);
@@ -152,7 +152,7 @@ impl Check<'_> {
             Ok(())
         })?;
         if !is_left_out {
-            self.report.notes.extend(note_on_end(path, &end));
+            self.report.notes.extend(report_on_end(path, &end));
         }
         Ok(end.reason)
     }
@@ -225,7 +225,7 @@ impl Check<'_> {
             if record.follows_damage {
                 self.prepared.clear(); // an end can be lost
             }
-            self.note_rocksdb_record(batch, steps)
+            self.check_rocksdb_record(batch, steps)
         })?;
         self.report.notes.extend(damaged.map(|offset| {
             format!(
@@ -238,13 +238,13 @@ impl Check<'_> {
 
     /// # Errors
     /// `Corruption`: it prepares a transaction that is prepared already.
-    fn note_rocksdb_record(&mut self, record: &BatchReader<'_>, steps: RocksdbSteps<'_>) -> Result<()> {
+    fn check_rocksdb_record(&mut self, record: &BatchReader<'_>, steps: RocksdbSteps<'_>) -> Result<()> {
         for step in steps {
             match step {
-                RocksdbStep::Changes(changes) => self.note_families(changes),
+                RocksdbStep::Changes(changes) => self.record_families(changes),
                 RocksdbStep::Prepare { name, batch } => {
                     let count = batch.declared_count();
-                    self.note_families(batch);
+                    self.record_families(batch);
                     if self.prepared.insert(name.to_vec(), count).is_some() {
                         return Err(prepared_twice(name));
                     }
@@ -257,7 +257,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn note_families(&mut self, changes: BatchReader<'_>) {
+    fn record_families(&mut self, changes: BatchReader<'_>) {
         let families = changes.map_while(Result::ok).map(|change| change.family);
         self.largest_family = families.fold(self.largest_family, FamilyId::max);
     }
@@ -284,7 +284,7 @@ impl Check<'_> {
             history.check_numbers(number, batch.seq())?;
             let steps = steps?;
             history.add(number, batch.seq(), &steps);
-            self.note_rocksdb_record(&batch, steps)
+            self.check_rocksdb_record(&batch, steps)
         })?;
         history.end_log(number, &reader, end, mode);
         match end {

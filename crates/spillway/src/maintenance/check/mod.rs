@@ -15,7 +15,7 @@ use vfs::Vfs;
 use crate::core::context::check_log_dir;
 use crate::core::lost::Lost;
 use crate::core::unnamed::Logged;
-use crate::maintenance::repair::{claim, note_on_unnamed};
+use crate::maintenance::repair::{claim, report_on_unnamed};
 use crate::open::options_file::{self, Survey};
 use crate::open::restart;
 use crate::records::ingest_record::IngestRecord;
@@ -407,7 +407,7 @@ impl Check<'_> {
             }
         }
         if unnamed > 0 {
-            self.report.notes.push(format!("{}; a repair keeps them in lost/", note_on_unnamed(unnamed)));
+            self.report.notes.push(format!("{}; a repair keeps them in lost/", report_on_unnamed(unnamed)));
         }
         self.check_images()?;
         let load_dir = self.dir.join(LOAD_DIR);

@@ -31,7 +31,7 @@ impl Repairing<'_> {
             None => match Lost::new(&**self.vfs, self.dir).find(&name)? {
                 Some(moved) => moved,
                 None => {
-                    self.note_missing(family, meta);
+                    self.report_missing(family, meta);
                     return Ok(None);
                 }
             },
@@ -178,7 +178,7 @@ impl Repairing<'_> {
         Ok(())
     }
 
-    fn note_missing(&mut self, family: FamilyId, meta: &FileMeta) {
+    fn report_missing(&mut self, family: FamilyId, meta: &FileMeta) {
         let name = file_name::format(FileType::Table, meta.physical_number());
         let why = match self.is_complete {
             true => "it is missing",

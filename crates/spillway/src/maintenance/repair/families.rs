@@ -30,7 +30,7 @@ impl Families {
     }
 
     /// Adds the family `id` of a table, with what the table's properties say of it.
-    pub fn note_table(&mut self, id: FamilyId, table: &WholeTable) -> FamilyId {
+    pub fn record_table(&mut self, id: FamilyId, table: &WholeTable) -> FamilyId {
         let properties = &table.properties;
         let family = self.known.entry(id).or_insert_with(|| empty(id));
         if family.name.is_empty() {

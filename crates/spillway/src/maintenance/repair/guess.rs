@@ -110,7 +110,7 @@ impl Repairing<'_> {
             self.report.superfluous.push(path);
             return;
         }
-        let family = self.families.note_table(id, &table);
+        let family = self.families.record_table(id, &table);
         let properties = &table.properties;
         let is_own = properties.external.is_none() && !properties.db_id.is_empty();
         let has_identity = self.vfs.exists(&self.dir.join("IDENTITY")).unwrap_or(true);

@@ -40,7 +40,7 @@ use crate::core::lost::Lost;
 use crate::engine::Engine;
 
 pub use report::{LostTable, RepairReport, RepairedFamily};
-pub(crate) use report::{claim, note_on_unnamed};
+pub(crate) use report::{claim, report_on_unnamed};
 
 /// Makes the damaged database in `dir` openable. `options` are as for opening: comparators that are not built in must
 /// be listed, families need not be. An undamaged database is unchanged, except that leftovers of a crash are moved.
@@ -84,7 +84,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     work.set_aside()?;
     work.mend_current()?;
     let replayed = work.logs.found.iter().flat_map(|found| &found.logs).map(|log| log.number).collect();
-    work.report.note_unreadable(&vfs, &replayed);
+    work.report.report_unreadable(&vfs, &replayed);
     // Durable before the new MANIFEST takes over: a repetition finds the database whole.
     let written = if work.report.found_every_key() { None } else { Some(work.report.write_to(&lost)?) };
     lost.sync()?;
@@ -101,7 +101,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     let mut report = work.report;
     report.doubts.extend(db.recovery_doubts());
     report.last_seq = db.latest_sequence_number();
-    report.note_unreadable(&vfs, &replayed);
+    report.report_unreadable(&vfs, &replayed);
     (report.earlier, report.earlier_options) = (earlier, earlier_options);
     match written {
         Some(path) => lost.rewrite(&path, report.to_string().as_bytes())?,

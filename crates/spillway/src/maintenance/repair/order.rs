@@ -106,12 +106,12 @@ impl Walk<'_> {
             cursor.status()?;
         }
         self.active.retain(|(_, cursor)| cursor.valid());
-        self.note_versions(&holders);
-        self.note_tombstones(key, &holders);
+        self.record_versions(&holders);
+        self.record_tombstones(key, &holders);
         Ok(())
     }
 
-    fn note_versions(&mut self, holders: &[Holder]) {
+    fn record_versions(&mut self, holders: &[Holder]) {
         for (at, a) in holders.iter().enumerate() {
             for b in holders.iter().skip(at + 1) {
                 // Equal sequence numbers occur if an ingest's was guessed: the later file goes first.
@@ -122,7 +122,7 @@ impl Walk<'_> {
         }
     }
 
-    fn note_tombstones(&mut self, key: &[u8], holders: &[Holder]) {
+    fn record_tombstones(&mut self, key: &[u8], holders: &[Holder]) {
         for (i, tombstones) in &self.covers {
             let Some(seq) = tombstones.covering(key, SeqNo::MAX) else { continue };
             for holder in holders.iter().filter(|holder| holder.table != *i) {

@@ -54,7 +54,7 @@ impl Repairing<'_> {
     }
 
     /// Reports missing tables of queued ingests. The other tables of such an ingest stay.
-    pub(super) fn note_gone_ingests(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
+    pub(super) fn report_gone_ingests(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
         for (number, ingested) in self.ingested() {
             if ingested.is_queued && !files.contains(&number) {
                 self.mend_queued(&ingested)?;

@@ -112,7 +112,7 @@ impl RepairReport {
 
     /// Lists what could not be read. Records in such a part of a replayed log leave no trace: of RocksDB's, and of ours if it is
     /// in `replayed`. Values and large batches are listed one by one.
-    pub(super) fn note_unreadable(&mut self, vfs: &UnreadableVfs, replayed: &BTreeSet<FileNumber>) {
+    pub(super) fn report_unreadable(&mut self, vfs: &UnreadableVfs, replayed: &BTreeSet<FileNumber>) {
         for (path, error) in vfs.unreadable() {
             let what = error.to_string();
             if self.unreadable.contains(&what) {
@@ -194,7 +194,7 @@ impl fmt::Display for RepairReport {
         let unnamed = self.superfluous.iter().filter(|path| !self.logs.is_empty() && is_table(path)).count();
         if unnamed > 0 {
             let remedy = "they are in lost/ now, and `spillway ingest` takes them again, as the newest data";
-            writeln!(f, "{}; {remedy}", note_on_unnamed(unnamed))?;
+            writeln!(f, "{}; {remedy}", report_on_unnamed(unnamed))?;
         }
         match self.superfluous.len() - unnamed {
             0 => Ok(()),
@@ -216,7 +216,7 @@ pub(crate) fn claim(whole: &'static str, may_lack_an_end: bool) -> &'static str 
 }
 
 /// What to tell of tables that nothing names, where logs are damaged or missing.
-pub(crate) fn note_on_unnamed(count: usize) -> String {
+pub(crate) fn report_on_unnamed(count: usize) -> String {
     let tables = if count == 1 { "table" } else { "tables" };
     format!("{count} {tables} that nothing readable names: the lost part of the logs may have named them (an ingest)")
 }

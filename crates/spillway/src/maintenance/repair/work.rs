@@ -125,7 +125,7 @@ impl<'a> Repairing<'a> {
         let files = numbers_in(&**self.vfs, self.dir, FileType::Table)?;
         self.prove_end(&files)?;
         if let Some(old) = self.old.recovered.as_ref().filter(|_| self.is_complete) {
-            self.logs.note_missing(&**self.vfs, self.log_dir, old);
+            self.logs.report_missing(&**self.vfs, self.log_dir, old);
         }
         if !self.is_complete {
             // A repetition must not take this guess's copies of tables for the newest tables.
@@ -134,7 +134,7 @@ impl<'a> Repairing<'a> {
         self.take_named()?;
         self.take_unnamed(&files)?;
         if self.is_complete {
-            self.note_gone_ingests(&files)?;
+            self.report_gone_ingests(&files)?;
         } else {
             self.guess_numbers()?;
             self.families.name_the_rest(&**self.vfs, self.dir, &self.logs.families);
@@ -142,18 +142,18 @@ impl<'a> Repairing<'a> {
             self.doubt_all();
         }
         self.place()?;
-        self.note_lost_batches();
+        self.report_lost_batches();
         self.report.notes.append(&mut self.logs.notes);
         self.aside.extend(self.logs.left_out.iter().cloned());
         self.report.logs.extend(self.logs.damaged.values().cloned());
         self.report.doubts.append(&mut self.families.doubts);
         let recovered = self.recovered();
-        self.note_images(&recovered)?;
+        self.report_images(&recovered)?;
         Ok(recovered)
     }
 
     /// Notes what is lost with the memtables' images: the open does not use them.
-    fn note_images(&mut self, recovered: &Recovered) -> Result<()> {
+    fn report_images(&mut self, recovered: &Recovered) -> Result<()> {
         let vfs = &**self.vfs;
         for error in restart::lost_log_ends(vfs, self.dir, self.log_dir, recovered)? {
             self.report.doubts.push(Doubt::of_all(format!("{error}; the image is kept in lost/")));
@@ -231,7 +231,7 @@ impl<'a> Repairing<'a> {
 
     /// Notes large batches that are missing or damaged and not in tables yet. Without the MANIFEST a missing one may
     /// have been flushed before.
-    fn note_lost_batches(&mut self) {
+    fn report_lost_batches(&mut self) {
         let known = &self.families.known;
         let flushed_through = |id| known.get(&id).map(|family| family.flushed_through.unwrap_or_default());
         let old = self.old.recovered.as_ref();
@@ -262,12 +262,12 @@ impl<'a> Repairing<'a> {
                 true => found.into_iter().map(|found| (found.level.unwrap_or(0), found.table.meta)).collect(),
                 false => self.place_anew(id, found)?,
             };
-            self.note_family(id, tables);
+            self.record_family(id, tables);
         }
         Ok(())
     }
 
-    fn note_family(&mut self, id: FamilyId, tables: Vec<(usize, FileMeta)>) {
+    fn record_family(&mut self, id: FamilyId, tables: Vec<(usize, FileMeta)>) {
         let name = self.name_of(id);
         let Some(family) = self.families.known.get_mut(&id) else { return };
         let order =

@@ -136,7 +136,7 @@ impl Follower {
         let context = &self.core.context;
         match place.tail.read(&*context.vfs, &context.dir)? {
             News::Edits(edits) => {
-                edits.iter().for_each(|edit| note_edit(&mut place.recovered, edit));
+                edits.iter().for_each(|edit| record_edit(&mut place.recovered, edit));
                 for (id, family) in &mut place.families {
                     let of_family = |edit: &&VersionEdit| edit.family == *id && !edit.drop_family;
                     self.apply(family, &edits.iter().filter(of_family).collect::<Vec<_>>())?;
@@ -250,7 +250,7 @@ fn tables_of_ingests(queue: &[Arc<dyn Flushable>]) -> Vec<Arc<TableFile>> {
 }
 
 /// Adds what an edit says of the whole database.
-fn note_edit(recovered: &mut Recovered, edit: &VersionEdit) {
+fn record_edit(recovered: &mut Recovered, edit: &VersionEdit) {
     recovered.last_seq = recovered.last_seq.max(edit.last_seq.unwrap_or_default());
     recovered.last_written = recovered.last_written.max(edit.last_seq.unwrap_or_default());
     recovered.log_ends.extend(&edit.log_ends);

@@ -231,7 +231,7 @@ impl<'a> LogReplay<'a> {
     }
 
     /// Salvage: records are lost behind the last one. `is_proven`: even if none follows.
-    fn note_hole(&mut self, at: Position, why: String, is_proven: bool) {
+    fn record_hole(&mut self, at: Position, why: String, is_proven: bool) {
         self.passed_damage |= is_proven;
         match &mut self.hole {
             Some(hole) => hole.widen(at, why, is_proven),

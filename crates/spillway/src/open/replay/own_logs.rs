@@ -93,11 +93,11 @@ impl LogReplay<'_> {
                 continue;
             }
             while let Some(missing) = missing.next_if(|missing| missing.number < log.number) {
-                self.note_missing(missing);
+                self.report_missing(missing);
             }
             if let Some(end) = ended {
                 self.check_nothing_follows(end, log.number)?;
-                self.note_replayed(FileType::Log, log.number, KnownEnd { offset: FILE_HEADER_BYTES, on_disk: true })?;
+                self.record_replayed(FileType::Log, log.number, KnownEnd { offset: FILE_HEADER_BYTES, on_disk: true })?;
                 continue;
             }
             let known_end = log_ends.iter().find(|end| end.log == log.number).map(LogEnd::known);
@@ -105,20 +105,20 @@ impl LogReplay<'_> {
             let end = self.replay_own_log(log, from, known_end)?;
             let at = Position { log: log.number, offset: end.offset };
             if !end.proper && self.salvages() {
-                self.note_hole(at, format!("log {} ends without its end record", log.number), false);
+                self.record_hole(at, format!("log {} ends without its end record", log.number), false);
             } else if !end.proper {
                 ended = Some(at);
             }
             let end = KnownEnd { offset: end.offset, on_disk: from.is_none() };
-            self.note_replayed(FileType::Log, log.number, end)?;
+            self.record_replayed(FileType::Log, log.number, end)?;
         }
-        missing.for_each(|missing| self.note_missing(missing));
+        missing.for_each(|missing| self.report_missing(missing));
         start.map_or(Ok(()), |(_, before)| self.pass_over_large_batches(before))
     }
 
-    fn note_missing(&mut self, log: &MissingLog) {
+    fn report_missing(&mut self, log: &MissingLog) {
         let at = Position { log: log.number, offset: 0 };
-        self.note_hole(at, format!("log {} is missing", log.number), true);
+        self.record_hole(at, format!("log {} is missing", log.number), true);
     }
 
     /// Replays what a live writer has logged since an earlier call: from `log` on, or in the oldest log that is needed,
@@ -250,7 +250,7 @@ impl LogReplay<'_> {
         Err(Error::corruption(what).at_path(self.path(FileType::Log, ended.log)).at_offset(ended.offset))
     }
 
-    pub(super) fn note_replayed(&mut self, file_type: FileType, number: FileNumber, end: KnownEnd) -> Result<()> {
+    pub(super) fn record_replayed(&mut self, file_type: FileType, number: FileNumber, end: KnownEnd) -> Result<()> {
         let bytes = self.context.vfs.metadata(&self.path(file_type, number))?.len;
         let KnownEnd { offset: end_offset, on_disk } = end;
         let end = LogEnd { log: number, end_offset, last_seq: self.last_seq, on_disk };
@@ -276,7 +276,7 @@ impl LogReplay<'_> {
             let at = Position { log: number, offset: record.offset };
             if record.skipped_bytes > 0 {
                 let (bytes, from) = (record.skipped_bytes, at.offset - record.skipped_bytes);
-                self.note_hole(at, format!("{bytes} bytes of log {number} from byte {from} on are damaged"), true);
+                self.record_hole(at, format!("{bytes} bytes of log {number} from byte {from} on are damaged"), true);
             }
             let applied = self.apply_record(&record, at).map_err(|e| e.at_record(&path, record.offset));
             self.bear_in_salvage(applied, &record, at)
@@ -288,7 +288,7 @@ impl LogReplay<'_> {
         if let Some(from) = end.lost_from {
             let at = Position { log: number, offset: end.end_offset };
             let through = if end.reason == EndReason::Sealed { ", up to its end record" } else { "" };
-            self.note_hole(at, format!("log {number} is damaged from byte {from} on{through}"), true);
+            self.record_hole(at, format!("log {number} is damaged from byte {from} on{through}"), true);
         }
         note::info!(log = number.0, end = end.end_offset, reason = ?end.reason, "replayed a log");
         Ok(OwnEnd { offset: end.end_offset, proper: end.reason.is_continued() })
@@ -316,7 +316,7 @@ impl LogReplay<'_> {
         let why = format!("a record of log {} is passed over: {error}", at.log);
         match CommitRecord::decode(record.kind, record.payload) {
             Ok(record) => record.iter().for_each(|record| self.doubting().record(record, &why)),
-            Err(_) => self.note_hole(at, why, true),
+            Err(_) => self.record_hole(at, why, true),
         }
         Ok(())
     }
@@ -411,12 +411,12 @@ impl LogReplay<'_> {
         let owner = (self.database(), session);
         let mut see = |batch: BatchReader<'_>| self.apply_above(shares, large.first, batch);
         let end_offset = large.read(&*vfs, &dir, owner, &mut see)?;
-        self.note_replayed(FileType::LargeBatch, large.file, KnownEnd { offset: end_offset, on_disk: true })
+        self.record_replayed(FileType::LargeBatch, large.file, KnownEnd { offset: end_offset, on_disk: true })
     }
 }
 
 /// What to tell of the end of a log that a crash left.
-pub(crate) fn note_on_end(path: &Path, end: &ReplayEnd) -> Option<String> {
+pub(crate) fn report_on_end(path: &Path, end: &ReplayEnd) -> Option<String> {
     let (name, offset) = (path.display(), end.end_offset);
     match end.reason {
         EndReason::Unfinished { next: None } => {
@@ -431,7 +431,7 @@ pub(crate) fn note_on_end(path: &Path, end: &ReplayEnd) -> Option<String> {
 }
 
 /// What to tell of a log with records behind log `cut_off`, whose end a power loss may have taken (D2).
-pub(crate) fn note_on_left_out(cut_off: FileNumber, log: FileNumber) -> String {
+pub(crate) fn report_on_left_out(cut_off: FileNumber, log: FileNumber) -> String {
     format!(
         "log {cut_off} ends without its end record, which a power loss leaves: the writes in log {log} follow lost ones, and were \
          not known to be synced, so they are left out"

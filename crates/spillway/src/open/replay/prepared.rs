@@ -108,6 +108,6 @@ impl ReplayedPrepares {
             let count = recovered.len();
             note::info!(transactions = count, "prepared transactions wait for their commit or rollback, and keep logs");
         }
-        logs.prepared.note_recovered(recovered);
+        logs.prepared.record_recovered(recovered);
     }
 }

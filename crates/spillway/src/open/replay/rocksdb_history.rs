@@ -48,7 +48,7 @@ impl RocksdbHistory {
     pub fn admits(&mut self, log: FileNumber, first: SeqNo) -> bool {
         if let Some(broken_in) = self.broken_in.as_mut().filter(|_| self.next != Some(first)) {
             broken_in.is_proven = true;
-            self.range.note_damage(broken_in.number);
+            self.range.record_damage(broken_in.number);
             self.range.pass_over(log);
             return false;
         }
@@ -114,7 +114,7 @@ impl RocksdbHistory {
             _ => None,
         };
         if is_damaged || damaged.is_some() {
-            self.range.note_old_damage(log);
+            self.range.record_old_damage(log);
         }
         Ok(damaged)
     }
@@ -127,7 +127,7 @@ impl RocksdbHistory {
         let is_passed = is_cut && mode == WalRecoveryMode::SkipAnyCorruptedRecords;
         self.range.end(log, reader, end, breaks_off || is_passed);
         if is_proven {
-            self.range.note_damage(log);
+            self.range.record_damage(log);
         }
         let damaged = DamagedLog { number: log, is_proven };
         if breaks_off {

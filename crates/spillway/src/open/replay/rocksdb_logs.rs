@@ -345,7 +345,7 @@ impl LogReplay<'_> {
     fn end_damage(&mut self, history: &mut RocksdbHistory, first: SeqNo) {
         let Some(damaged) = history.damaged.take() else { return };
         if history.next != Some(first) {
-            history.range.note_damage(damaged.number);
+            history.range.record_damage(damaged.number);
             self.hole_at = self.hole_at.max(Some(Position { log: damaged.number, offset: u64::MAX }));
             self.doubt_log(damaged.number, DAMAGED);
         }
@@ -384,7 +384,7 @@ impl LogReplay<'_> {
                 history.damaged = Some(DamagedLog { number, is_proven: true });
                 self.hole_at = Some(at);
                 history.range.pass_over(number);
-                history.range.note_damage(number);
+                history.range.record_damage(number);
             }
             if !may_go_back && let Err(error) = history.check_numbers(number, batch.seq()) {
                 // Under another write policy each batch begins behind the start of the last one. A part of a log that is out of place
@@ -480,7 +480,7 @@ impl LogReplay<'_> {
         self.last_record = self.last_seq;
         log.sync()?;
         self.context.vfs.sync_dir(&self.context.log_dir())?;
-        self.note_replayed(FileType::Log, number, KnownEnd { offset: log.tail(), on_disk: true })
+        self.record_replayed(FileType::Log, number, KnownEnd { offset: log.tail(), on_disk: true })
     }
 
     /// Where the MANIFEST has no right copy, as RocksDB's never has, it may have lost its end. Doubts a family that the OPTIONS file

@@ -116,12 +116,12 @@ impl RocksdbRange {
     }
 
     /// Notes a damaged record, or that records are lost at the end.
-    pub fn note_damage(&mut self, log: FileNumber) {
+    pub fn record_damage(&mut self, log: FileNumber) {
         self.logs.entry(log).or_default().is_damaged = true;
     }
 
     /// Notes damage of a log that is read for its prepared transactions alone.
-    pub fn note_old_damage(&mut self, log: FileNumber) {
+    pub fn record_old_damage(&mut self, log: FileNumber) {
         self.pass_over(log);
         self.damaged_old.get_or_insert(log);
     }

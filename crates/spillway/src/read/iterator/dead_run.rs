@@ -108,7 +108,7 @@ impl DeadRun {
     #[cold]
     fn pass(&mut self, gap: Arc<Gap>, cursor: &mut MergingCursor<Child>) {
         cursor.skip_from(0, &self.target);
-        gap.note_use();
+        gap.record_use();
         self.spared = self.spared.saturating_add(gap.dead);
         self.last = Some(gap);
     }

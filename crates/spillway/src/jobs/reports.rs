@@ -21,7 +21,7 @@ pub(crate) struct StallCondition {
 }
 
 /// Stall conditions last reported to listeners, by family.
-pub(crate) type ToldStalls = BTreeMap<FamilyId, (String, StallCondition)>;
+pub(crate) type ReportedStalls = BTreeMap<FamilyId, (String, StallCondition)>;
 
 impl StallCondition {
     /// `None` if writes go freely.
@@ -37,22 +37,22 @@ impl StallCondition {
 impl Jobs {
     /// Notifies listeners of unreported background errors and of their outcome.
     pub(crate) fn tell_background_errors(&self) {
-        let untold = std::mem::take(&mut *self.core.untold.lock());
-        untold.iter().for_each(|event| self.core.context.notify(event));
+        let pending = std::mem::take(&mut *self.core.pending_events.lock());
+        pending.iter().for_each(|event| self.core.context.notify(event));
     }
 
     /// Notifies listeners of families with a changed stall condition. A change undone since the last look is not
     /// reported.
     pub(crate) fn tell_stall_changes(&self) {
-        if self.told_stalls.lock().is_empty() && !self.holds_writers_up() {
+        if self.reported_stalls.lock().is_empty() && !self.holds_writers_up() {
             return;
         }
-        let now: ToldStalls = {
+        let now: ReportedStalls = {
             let state = self.core.state.lock();
             let held_up = |f: &FamilyState| Some((f.family.id(), (f.family.name().to_owned(), StallCondition::of(f)?)));
             state.families.values().filter_map(held_up).collect()
         };
-        let mut told = self.told_stalls.lock();
+        let mut told = self.reported_stalls.lock();
         let before = std::mem::replace(&mut *told, now.clone());
         drop(told);
         let freed = before.iter().filter(|(id, _)| !now.contains_key(id)).map(|(_, (family, condition))| {
@@ -73,7 +73,7 @@ impl Jobs {
             }
         });
         freed.chain(held_up).for_each(|event| {
-            note_stall(&event);
+            log_stall(&event);
             self.core.context.notify(&event);
         });
     }
@@ -190,7 +190,7 @@ pub(crate) struct UpkeepWaits {
     until_age: Option<Duration>,
 }
 
-fn note_stall(event: &Event) {
+fn log_stall(event: &Event) {
     let Event::StallChanged { family, cause, delayed, stopped, .. } = event else { return };
     match (stopped, delayed) {
         (true, _) => note::info!("[{family}] writers are stopped: {cause}"),

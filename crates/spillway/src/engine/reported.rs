@@ -9,14 +9,14 @@ use crate::version::work::WorkDone;
 
 /// The figures last reported; the next interval begins there.
 #[derive(Default)]
-pub(crate) struct Told {
-    pub database: ToldDatabase,
-    pub families: BTreeMap<FamilyId, ToldFamily>,
+pub(crate) struct Reported {
+    pub database: ReportedDatabase,
+    pub families: BTreeMap<FamilyId, ReportedFamily>,
 }
 
 /// A family's figures last reported.
 #[derive(Default)]
-pub(crate) struct ToldFamily {
+pub(crate) struct ReportedFamily {
     pub uptime: Duration,
     pub work: WorkDone,
     pub waits: u64,
@@ -24,7 +24,7 @@ pub(crate) struct ToldFamily {
 
 /// A database's.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct ToldDatabase {
+pub(crate) struct ReportedDatabase {
     pub uptime: Duration,
     pub writes: Writes,
     pub stalled_us: u64,
